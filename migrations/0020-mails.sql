@@ -70,9 +70,9 @@ comment on function app.mail_of_invitation is
 -- Returns the user of a leased mail. For a mail with a token, also stores the first hash for the user, unless one of the hashes is
 -- stored, and returns the place of the stored one. Returns no row when the user is disabled or their mail bounced, when a password
 -- reset that was requested then is void, or when the address is verified already. Returns none for the job of a tenant either: no
--- tenant asks for such a mail.
+-- tenant asks for such a mail. The time zone is that of the first tenant that the user joined and has not left, or null.
 create function app.mail_of_user(p_job uuid, p_lease_token uuid, p_token_hashes bytea[], p_ttl_seconds integer)
-  returns table (email text, language text, token integer, expires_at timestamptz)
+  returns table (email text, language text, full_name text, timezone text, token integer, expires_at timestamptz)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -95,6 +95,10 @@ begin
   end if;
   email := v_user.email;
   language := v_user.language;
+  full_name := v_user.full_name;
+  timezone := (select t.timezone from app.memberships m join app.tenants t on t.id = m.tenant_id
+                where m.user_id = v_user.id and m.accepted_at is not null and m.revoked_at is null and t.deleted_at is null
+                order by m.accepted_at, m.id limit 1);
   if v_purpose is not null then
     if not exists (select from app.tokens t where t.token_hash = any (p_token_hashes)) then
       insert into app.tokens (token_hash, purpose, user_id, created_at, expires_at)
@@ -112,7 +116,8 @@ comment on function app.mail_of_user is
   'owner: identity_gate; proof: lease; callers: identity_mailer; definer: reads the recipient of a mail, and stores a token';
 
 -- Returns the membership of a leased mail, also a revoked one. Returns no row when the user is disabled or their mail bounced.
-create function app.mail_of_membership(p_job uuid, p_lease_token uuid) returns table (email text, language text, slug text, legal_name text, role text)
+create function app.mail_of_membership(p_job uuid, p_lease_token uuid)
+  returns table (email text, language text, full_name text, slug text, legal_name text, timezone text, role text)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -120,7 +125,7 @@ create function app.mail_of_membership(p_job uuid, p_lease_token uuid) returns t
 #variable_conflict use_column
 begin
   return query
-    select u.email::text, u.language, t.slug, t.legal_name::text, r.label::text
+    select u.email::text, u.language, u.full_name::text, t.slug, t.legal_name::text, t.timezone, r.label::text
       from app.leased_mail(p_job, p_lease_token) j
       join app.memberships m on m.user_id = (j.payload ->> 'user_id')::uuid and m.tenant_id = j.tenant_id
       join app.users u on u.id = m.user_id and u.disabled_at is null and u.bounced_at is null

@@ -1,76 +1,111 @@
+import type { Device } from '#shared/schema/device.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
-import { MAIL_TEXTS } from '#shared/mail/texts.ts'
+import { COMMON_TEXTS, MAIL_TEXTS, type Words } from '#shared/mail/texts.ts'
+import { timeIn, timeUntil } from '#shared/mail/times.ts'
 import type { Language } from '#shared/schema/language.ts'
+import { shownEmail } from '#shared/schema/shown-email.ts'
 
-// The front end moves the token from the query to a cookie before it shows a page. So it works without a script, and no page,
-// Referer or access log contains it.
-const link = (webBaseUrl: string, page: string, token: string): string => `${webBaseUrl}/${page}?token=${token}`
-
-const LOCALES: Readonly<Record<Language, string>> = { en: 'en-US', es: 'es' }
-
-function formatTime(at: string, timeZone: string, language: Language): string {
-  const format = (zone: string) =>
-    new Intl.DateTimeFormat(LOCALES[language], { dateStyle: 'long', timeStyle: 'short', timeZone: zone }).format(
-      new Date(at),
-    )
-  try {
-    return `${format(timeZone)} (${timeZone})`
-  } catch {
-    return `${format('UTC')} (UTC)`
-  }
-}
-
-/** Who gets an email, and in which language. */
-export interface Recipient {
-  readonly to: string
+/** Who gets an email, in which language, and in which time zone it names times. */
+interface Recipient {
+  readonly email: string
   readonly language: Language
+  /** The time zone of the shop that it is about, or of the recipient's first one. Null: UTC. */
+  readonly timezone: string | null
 }
 
-interface TokenMail extends Recipient {
+/** Somebody with an account. */
+interface UserContact extends Recipient {
+  readonly full_name: string | null
+}
+
+interface Link {
   readonly expiresAt: string
   readonly token: string
-  readonly webBaseUrl: string
 }
 
-export interface InvitationMail extends TokenMail {
-  readonly shop: string
-  readonly inviter: string | null
-  readonly role: string
-  readonly timeZone: string
+/** The platform that writes. An empty address is none. */
+interface Platform {
+  readonly name: string
+  readonly supportUrl: string
+  readonly privacyUrl: string
 }
 
-type Words = ReturnType<(typeof MAIL_TEXTS)[Language][keyof (typeof MAIL_TEXTS)[Language]]>
+/** Returns what the emails of a stage are made with. `replyTo` receives the replies; null is nobody. */
+export function mailTemplates(stage: { platform: Platform; webBaseUrl: string; replyTo: string | null }) {
+  const { platform, webBaseUrl, replyTo } = stage
+  // The front end moves the token from the query to a cookie before it shows a page. So it works without a script, and no page,
+  // Referer or access log contains it.
+  const link = (page: string, { token }: Link): string => `${webBaseUrl}/${page}?token=${token}`
 
-const emailOf = ({ to, language }: Recipient, { label, ...words }: Words, url?: string): EmailMessage => ({
-  to,
-  language,
-  ...words,
-  ...(label === undefined || url === undefined ? {} : { action: { label, url } }),
-})
+  const emailOf = (
+    to: Recipient & { readonly full_name?: string | null },
+    words: Words,
+    url?: string,
+  ): EmailMessage => {
+    const { label, ...rest } = words
+    const common = COMMON_TEXTS[to.language]
+    const account = shownEmail(to.email)
+    return {
+      to: to.email,
+      language: to.language,
+      platform: platform.name,
+      greeting: to.full_name ? common.greeting(to.full_name) : null,
+      ...rest,
+      ...(label === undefined || url === undefined ? {} : { action: { label, url, fallback: common.fallback } }),
+      foot: [
+        { text: common.sent(platform.name, account) },
+        ...(platform.supportUrl === ''
+          ? []
+          : [
+              replyTo === null
+                ? { text: common.support, url: platform.supportUrl }
+                : { text: common.supportBy(replyTo) },
+            ]),
+        ...(platform.privacyUrl === '' ? [] : [{ text: common.privacy, url: platform.privacyUrl }]),
+      ],
+    }
+  }
+  const open = ({ language, timezone }: Recipient, { expiresAt }: Link) => ({
+    during: timeUntil(expiresAt, language),
+    until: timeIn(expiresAt, timezone, language),
+  })
+  const at = ({ language, timezone }: Recipient, time: string) => timeIn(time, timezone, language)
+  const accountOf = ({ email }: Recipient) => ({ account: shownEmail(email), platform: platform.name })
 
-export const invitation = (mail: InvitationMail): EmailMessage => {
-  const { language, expiresAt, timeZone, webBaseUrl, token } = mail
-  const words = MAIL_TEXTS[language].invitation({ ...mail, until: formatTime(expiresAt, timeZone, language) })
-  return emailOf(mail, words, link(webBaseUrl, 'invitation', token))
+  return {
+    /** To somebody who may have no account, so without their name. */
+    /** Without a name: the recipient may have no account, and no shop learns whether they have one. */
+    invitation: (to: Recipient, mail: Link & { shop: string; inviter: string | null; role: string }) =>
+      emailOf(
+        { ...to, full_name: null },
+        MAIL_TEXTS[to.language].invitation({ ...mail, ...accountOf(to), ...open(to, mail) }),
+        link('invitation', mail),
+      ),
+    passwordReset: (to: UserContact, mail: Link) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].passwordReset({ ...accountOf(to), ...open(to, mail) }),
+        link('reset-password', mail),
+      ),
+    emailVerification: (to: UserContact, mail: Link) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].emailVerification({ ...accountOf(to), ...open(to, mail) }),
+        link('verify-email', mail),
+      ),
+    passwordChanged: (to: UserContact, { time, device }: { time: string; device: Device | null }) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].passwordChanged({
+          ...accountOf(to),
+          at: at(to, time),
+          by: device === null ? null : COMMON_TEXTS[to.language].device(device),
+        }),
+        `${webBaseUrl}/forgot-password`,
+      ),
+    membershipAdded: (to: UserContact, mail: { shop: string; role: string }) =>
+      emailOf(to, MAIL_TEXTS[to.language].membershipAdded({ ...mail, ...accountOf(to) }), `${webBaseUrl}/`),
+    membershipRemoved: (to: UserContact, { shop, time }: { shop: string; time: string }) =>
+      emailOf(to, MAIL_TEXTS[to.language].membershipRemoved({ shop, ...accountOf(to), at: at(to, time) })),
+  }
 }
-
-export const passwordReset = (mail: TokenMail): EmailMessage => {
-  const { language, expiresAt, webBaseUrl, token } = mail
-  const words = MAIL_TEXTS[language].passwordReset({ until: formatTime(expiresAt, 'UTC', language) })
-  return emailOf(mail, words, link(webBaseUrl, 'reset-password', token))
-}
-
-export const emailVerification = (mail: TokenMail): EmailMessage => {
-  const { language, expiresAt, webBaseUrl, token } = mail
-  const words = MAIL_TEXTS[language].emailVerification({ until: formatTime(expiresAt, 'UTC', language) })
-  return emailOf(mail, words, link(webBaseUrl, 'verify-email', token))
-}
-
-export const passwordChanged = (mail: Recipient & { webBaseUrl: string }): EmailMessage =>
-  emailOf(mail, MAIL_TEXTS[mail.language].passwordChanged(), `${mail.webBaseUrl}/forgot-password`)
-
-export const membershipAdded = (mail: Recipient & Pick<InvitationMail, 'shop' | 'role' | 'webBaseUrl'>): EmailMessage =>
-  emailOf(mail, MAIL_TEXTS[mail.language].membershipAdded(mail), `${mail.webBaseUrl}/`)
-
-export const membershipRemoved = (mail: Recipient & Pick<InvitationMail, 'shop'>): EmailMessage =>
-  emailOf(mail, MAIL_TEXTS[mail.language].membershipRemoved(mail))

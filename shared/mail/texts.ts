@@ -1,97 +1,170 @@
+import type { Device } from '#shared/schema/device.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
 import type { Language } from '#shared/schema/language.ts'
 
 /** What an email says, without its address. `label` is the text of its link. */
-type Words = Pick<EmailMessage, 'subject' | 'paragraphs' | 'closing'> & { readonly label?: string }
+export type Words = Pick<EmailMessage, 'subject' | 'paragraphs' | 'closing'> & { readonly label?: string }
+
+interface Account {
+  /** The address of the account, as people read it. */
+  readonly account: string
+  readonly platform: string
+}
+
+/** How long a link works: "1 hour", and until when. */
+interface Open {
+  readonly during: string
+  readonly until: string
+}
+
+interface Facts {
+  readonly invitation: Account &
+    Open & { readonly inviter: string | null; readonly shop: string; readonly role: string }
+  readonly passwordReset: Account & Open
+  readonly emailVerification: Account & Open
+  readonly passwordChanged: Account & { readonly at: string; readonly by: string | null }
+  readonly membershipAdded: Account & { readonly shop: string; readonly role: string }
+  readonly membershipRemoved: Account & { readonly shop: string; readonly at: string }
+}
+
+type MailTexts = { readonly [Kind in keyof Facts]: (facts: Facts[Kind]) => Words }
 
 // A mail program shows subject and first paragraph in its list. Those of an invitation name the shop and a verified address, and
 // no text that a user chose: the platform signs the mail.
-const en = {
-  invitation: ({
-    inviter,
-    shop,
-    role,
-    until,
-  }: {
-    inviter: string | null
-    shop: string
-    role: string
-    until: string
-  }) => ({
+const en: MailTexts = {
+  invitation: ({ inviter, shop, role, platform, account, during, until }) => ({
     subject: inviter === null ? `You are invited to ${shop}` : `${inviter} invites you to ${shop}`,
     paragraphs: [
       `${inviter === null ? 'You are invited' : `${inviter} invites you`} to work in ${shop}.`,
-      `Your role will be: ${role}. The invitation is open until ${until}.`,
+      `The shop works with ${platform}. Your role will be: ${role}. The invitation is for ${account}.`,
+      `It is open for ${during}, until ${until}.`,
     ],
     label: 'Accept the invitation',
     closing: 'If you did not expect this, ignore it: nothing happens without the link.',
   }),
-  passwordReset: ({ until }: { until: string }) => ({
+  passwordReset: ({ account, platform, during, until }) => ({
     subject: 'Set a new password',
-    paragraphs: ['Somebody asked to set a new password for this address.', `The link works once, until ${until}.`],
+    paragraphs: [
+      `Somebody asked to set a new password for the account ${account} of ${platform}.`,
+      `The link works once, within ${during}, until ${until}.`,
+    ],
     label: 'Set a new password',
     closing: 'If it was not you, ignore this: your password stays as it is.',
   }),
-  emailVerification: ({ until }: { until: string }) => ({
+  emailVerification: ({ account, platform, during, until }) => ({
     subject: 'Confirm your email address',
-    paragraphs: ['Confirm that this is your address.', `The link works until ${until}.`],
-    label: 'Confirm the address',
-  }),
-  passwordChanged: () => ({
-    subject: 'Your password was changed',
-    paragraphs: ['The password of your account was changed, and your other sessions were ended.'],
-    label: 'If it was not you, set a new one',
-  }),
-  membershipAdded: ({ shop, role }: { shop: string; role: string }) => ({
-    subject: `You were added to ${shop}`,
-    paragraphs: [`You now work in ${shop}.`, `Your role is: ${role}.`],
-    label: 'Sign in',
-  }),
-  membershipRemoved: ({ shop }: { shop: string }) => ({
-    subject: `You were removed from ${shop}`,
-    paragraphs: [`You no longer work in ${shop}, and your sessions there were ended.`],
-  }),
-} satisfies Readonly<Record<string, (facts: never) => Words>>
-
-const es: { readonly [Kind in keyof typeof en]: (...facts: Parameters<(typeof en)[Kind]>) => Words } = {
-  invitation: ({ inviter, shop, role, until }) => ({
-    subject: inviter === null ? `Invitación a ${shop}` : `${inviter} te invita a ${shop}`,
     paragraphs: [
-      inviter === null ? `Te invitan a trabajar en ${shop}.` : `${inviter} te invita a trabajar en ${shop}.`,
-      `Tu rol será: ${role}. La invitación está abierta hasta el ${until}.`,
+      `Confirm that ${account} is your address. You sign in to ${platform} with it.`,
+      `The link works for ${during}, until ${until}.`,
+    ],
+    label: 'Confirm the address',
+    closing: 'If you have no such account, ignore this.',
+  }),
+  passwordChanged: ({ account, platform, at, by }) => ({
+    subject: 'Your password was changed',
+    paragraphs: [
+      `The password of the account ${account} of ${platform} was changed on ${at}${by === null ? '' : `, with ${by}`}.`,
+      'All other sessions of the account have ended.',
+      'If it was you, you need to do nothing. If it was not you, set a new password now:',
+    ],
+    label: 'Set a new password',
+  }),
+  membershipAdded: ({ account, platform, shop, role }) => ({
+    subject: `You were added to ${shop}`,
+    paragraphs: [`You now work in ${shop}, with the account ${account} of ${platform}.`, `Your role is: ${role}.`],
+    label: `Open ${platform}`,
+  }),
+  membershipRemoved: ({ account, platform, shop, at }) => ({
+    subject: `You were removed from ${shop}`,
+    paragraphs: [
+      `Since ${at}, the account ${account} no longer works in ${shop}. Its sessions there have ended.`,
+      `Your account of ${platform} and your other shops stay as they are.`,
+    ],
+    closing: 'If you think that this is a mistake, ask an owner or an admin of the shop.',
+  }),
+}
+
+const es: MailTexts = {
+  invitation: ({ inviter, shop, role, platform, account, during, until }) => ({
+    subject: inviter === null ? `Invitación a ${shop}` : `${inviter} le invita a ${shop}`,
+    paragraphs: [
+      inviter === null ? `Le invitan a trabajar en ${shop}.` : `${inviter} le invita a trabajar en ${shop}.`,
+      `La tienda trabaja con ${platform}. Su rol será: ${role}. La invitación es para ${account}.`,
+      `Está abierta durante ${during}, hasta el ${until}.`,
     ],
     label: 'Aceptar la invitación',
-    closing: 'Si no esperabas este correo, ignóralo: sin el enlace no ocurre nada.',
+    closing: 'Si no esperaba este correo, ignórelo: sin el enlace no ocurre nada.',
   }),
-  passwordReset: ({ until }) => ({
-    subject: 'Crea una contraseña nueva',
+  passwordReset: ({ account, platform, during, until }) => ({
+    subject: 'Cree una contraseña nueva',
     paragraphs: [
-      'Alguien ha pedido una contraseña nueva para esta dirección.',
-      `El enlace funciona una sola vez, hasta el ${until}.`,
+      `Alguien solicitó una contraseña nueva para la cuenta ${account} de ${platform}.`,
+      `El enlace funciona una sola vez, durante ${during}, hasta el ${until}.`,
     ],
     label: 'Crear una contraseña nueva',
-    closing: 'Si no has sido tú, ignora este correo: tu contraseña no cambia.',
+    closing: 'Si no fue usted, ignore este correo: su contraseña no cambia.',
   }),
-  emailVerification: ({ until }) => ({
-    subject: 'Confirma tu dirección de correo',
-    paragraphs: ['Confirma que esta dirección es tuya.', `El enlace funciona hasta el ${until}.`],
+  emailVerification: ({ account, platform, during, until }) => ({
+    subject: 'Confirme su dirección de correo',
+    paragraphs: [
+      `Confirme que ${account} es su dirección. Con ella inicia sesión en ${platform}.`,
+      `El enlace funciona durante ${during}, hasta el ${until}.`,
+    ],
     label: 'Confirmar la dirección',
+    closing: 'Si no tiene esa cuenta, ignore este correo.',
   }),
-  passwordChanged: () => ({
-    subject: 'Tu contraseña ha cambiado',
-    paragraphs: ['La contraseña de tu cuenta ha cambiado y tus demás sesiones se han cerrado.'],
-    label: 'Si no has sido tú, crea una nueva',
+  passwordChanged: ({ account, platform, at, by }) => ({
+    subject: 'Su contraseña ha cambiado',
+    paragraphs: [
+      `La contraseña de la cuenta ${account} de ${platform} se cambió el ${at}${by === null ? '' : `, con ${by}`}.`,
+      'Todas las demás sesiones de la cuenta se han cerrado.',
+      'Si fue usted, no tiene que hacer nada. Si no fue usted, cree ahora una contraseña nueva:',
+    ],
+    label: 'Crear una contraseña nueva',
   }),
-  membershipAdded: ({ shop, role }) => ({
-    subject: `Ya formas parte de ${shop}`,
-    paragraphs: [`Ahora trabajas en ${shop}.`, `Tu rol es: ${role}.`],
-    label: 'Iniciar sesión',
+  membershipAdded: ({ account, platform, shop, role }) => ({
+    subject: `Ya forma parte de ${shop}`,
+    paragraphs: [`Ahora trabaja en ${shop}, con la cuenta ${account} de ${platform}.`, `Su rol es: ${role}.`],
+    label: `Abrir ${platform}`,
   }),
-  membershipRemoved: ({ shop }) => ({
-    subject: `Ya no formas parte de ${shop}`,
-    paragraphs: [`Ya no trabajas en ${shop} y tus sesiones allí se han cerrado.`],
+  membershipRemoved: ({ account, platform, shop, at }) => ({
+    subject: `Ya no forma parte de ${shop}`,
+    paragraphs: [
+      `Desde el ${at}, la cuenta ${account} ya no trabaja en ${shop}. Sus sesiones allí se han cerrado.`,
+      `Su cuenta de ${platform} y sus demás tiendas siguen como están.`,
+    ],
+    closing: 'Si cree que es un error, pregunte a un propietario o administrador de la tienda.',
   }),
 }
 
 /** The texts of the mails. One that is missing in a language does not compile. */
-export const MAIL_TEXTS: Readonly<Record<Language, typeof es>> = { en, es }
+export const MAIL_TEXTS: Readonly<Record<Language, MailTexts>> = { en, es }
+
+const device =
+  (other: string, on: (browser: string, system: string) => string) =>
+  ({ browser, system }: Device): string | null => {
+    if (system === null) return browser
+    return on(browser ?? other, system)
+  }
+
+/** What every mail says. `device` is null for a device of which nothing is known. */
+export const COMMON_TEXTS = {
+  en: {
+    greeting: (name: string) => `Hello ${name},`,
+    fallback: 'Or open this address:',
+    sent: (platform: string, account: string) => `${platform} sent this email to ${account}.`,
+    support: 'Help',
+    supportBy: (address: string) => `Help: reply to this email, or write to ${address}`,
+    privacy: 'Privacy',
+    device: device('a program', (browser, system) => `${browser} on ${system}`),
+  },
+  es: {
+    greeting: (name: string) => `Hola, ${name}:`,
+    fallback: 'O abra esta dirección:',
+    sent: (platform: string, account: string) => `${platform} envió este correo a ${account}.`,
+    support: 'Ayuda',
+    supportBy: (address: string) => `Ayuda: responda a este correo o escriba a ${address}`,
+    privacy: 'Privacidad',
+    device: device('un programa', (browser, system) => `${browser} en ${system}`),
+  },
+} satisfies Readonly<Record<Language, unknown>>

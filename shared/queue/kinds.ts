@@ -1,8 +1,11 @@
 import * as v from 'valibot'
 import type { InvokedJob } from '#shared/base/needs.ts'
+import { BROWSERS, SYSTEMS } from '#shared/schema/device.ts'
 
 const Id = v.pipe(v.string(), v.uuid())
 const Place = v.object({ xact: v.pipe(v.string(), v.regex(/^\d{1,20}$/)), id: Id })
+// Names that we choose, and no text of a request.
+const UsedDevice = v.object({ browser: v.nullable(v.picklist(BROWSERS)), system: v.nullable(v.picklist(SYSTEMS)) })
 const Nonce = v.pipe(v.string(), v.minLength(16))
 
 /** Every kind of job: the schema of its payload, and the Lambda that is invoked after the commit instead of waiting for its schedule. */
@@ -12,7 +15,7 @@ export const JOB_KINDS = {
       v.object({ template: v.literal('invitation'), invitation_id: Id, nonce: Nonce }),
       v.object({ template: v.literal('password-reset'), email: v.string(), nonce: Nonce }),
       v.object({ template: v.literal('email-verification'), user_id: Id, nonce: Nonce }),
-      v.object({ template: v.literal('password-changed'), user_id: Id }),
+      v.object({ template: v.literal('password-changed'), user_id: Id, device: v.optional(UsedDevice) }),
       v.object({ template: v.literal('membership-added'), user_id: Id }),
       v.object({ template: v.literal('membership-removed'), user_id: Id }),
     ]),

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { invalid, unauthorized } from '#shared/base/problem.ts'
+import { deviceOf } from '#shared/schema/device.ts'
 import { perUser } from '#shared/http/limit-by.ts'
 import { noContent } from '#shared/http/reply.ts'
 import { digestPassword } from '#shared/password/argon2.ts'
@@ -23,7 +24,7 @@ export const changePassword = endpoint({
     return [perUser('password-change', input, { limit, windowSeconds })]
   },
   async handle(context) {
-    const { body, principal, sql, runtime } = context
+    const { body, principal, sql, runtime, client } = context
     const { config } = runtime
     const { ticket, user } = principal
     const { found, tenants } = await sql.read(async (tx) => ({
@@ -39,7 +40,7 @@ export const changePassword = endpoint({
     await sql.write(async (tx) => {
       const changed = await change(tx, context, { ticket, digest, newHash })
       if (!changed) throw unauthorized('the password changed during the request', true)
-      await enqueue(tx, 'mail', { template: 'password-changed', user_id: user.id })
+      await enqueue(tx, 'mail', { template: 'password-changed', user_id: user.id, device: deviceOf(client.userAgent) })
     })
     return noContent()
   },

@@ -4,6 +4,7 @@ import { noContent } from '#shared/http/reply.ts'
 import { hashNewPassword } from '#shared/password/new-password.ts'
 import { SentNewPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
+import { deviceOf } from '#shared/schema/device.ts'
 import { SentToken } from '#shared/identity/token.ts'
 import { accountLimit, emailLimitOf } from './login-limits.ts'
 import { hashSentToken, tokenInvalid, tokenLimits } from './sent-token.ts'
@@ -19,7 +20,7 @@ export const resetPassword = endpoint({
   problems: ['token-invalid', 'password-rejected'],
   limits: tokenLimits,
   async handle(context) {
-    const { body, sql, runtime } = context
+    const { body, sql, runtime, client } = context
     const { config, limiter, pepper } = runtime
     const hashes = hashSentToken(runtime, body.token)
     const found = await findReset(sql, hashes)
@@ -30,7 +31,9 @@ export const resetPassword = endpoint({
     await sql.write(async (tx) => {
       const reset = await setPassword(tx, context, { hashes, newHash })
       if (reset === null) throw tokenInvalid('the token expired, or the user was disabled')
-      if (reset !== 'consumed') await enqueue(tx, 'mail', { template: 'password-changed', user_id: reset.userId })
+      const device = deviceOf(client.userAgent)
+      if (reset !== 'consumed')
+        await enqueue(tx, 'mail', { template: 'password-changed', user_id: reset.userId, device })
     })
     // The link proved who the user is, so earlier failed sign-ins no longer count.
     await limiter.forgetWithParts(accountLimit({ email: found.email, config, pepper }), emailLimitOf(config))

@@ -12,6 +12,7 @@ const en = {
   endOthers: 'End all other sessions',
   back: 'Your account',
   otherDevice: 'Another program',
+  otherOnSystem: (system: string) => `Another program on ${system}`,
   onSystem: (browser: string, system: string) => `${browser} on ${system}`,
   notices: {
     'other-session-ended': 'The session was ended.',
@@ -33,6 +34,7 @@ const es: typeof en = {
   endOthers: 'Terminar todas las demás sesiones',
   back: 'Su cuenta',
   otherDevice: 'Otro programa',
+  otherOnSystem: (system) => `Otro programa en ${system}`,
   onSystem: (browser, system) => `${browser} en ${system}`,
   notices: {
     'other-session-ended': 'Se terminó la sesión.',

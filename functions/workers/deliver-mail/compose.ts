@@ -1,12 +1,13 @@
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import { shopName } from '#shared/identity/shop-name.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
-import * as templates from '#shared/mail/templates.ts'
+import { mailTemplates } from '#shared/mail/templates.ts'
 import { UnreadableJob } from '#shared/queue/drain.ts'
 import type { JobPayload } from '#shared/queue/kinds.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
 import { mailTokens } from '#shared/identity/token.ts'
 import { remail } from './remail.ts'
+import { replyTo } from './sender.ts'
 import type { Runtime } from './worker.ts'
 import { findInvitation, findMembership, findUser, issueToken, type MembershipContact } from './queries.ts'
 
@@ -26,7 +27,6 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
   const { config } = runtime
   const { sql } = runtime.database
   const { payload: mail } = job
-  const { webBaseUrl } = config.mail
   const lifetimes: Readonly<Record<typeof mail.template, number>> = {
     // Until the invitation expires, which is stored with it.
     invitation: Infinity,
@@ -52,8 +52,14 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     const issued = await issueToken(sql, job, tokens, lifetimes[mail.template])
     const token = tokens[(issued?.token ?? 0) - 1]?.token
     if (issued === null || token === undefined) return null
-    return { ...issued, to: issued.email, expiresAt: issued.expires_at, token, webBaseUrl }
+    return { to: issued, link: { expiresAt: issued.expires_at, token } }
   }
+  const templates = mailTemplates({
+    platform: config.platform,
+    webBaseUrl: config.mail.webBaseUrl,
+    replyTo: replyTo(config)[0] ?? null,
+  })
+  const time = job.created_at
 
   switch (mail.template) {
     case 'invitation': {
@@ -64,41 +70,30 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
       // Without a token, the invitation was renewed. Its new token has an email of its own.
       if (open === null || token === undefined) return null
       if (open.expired) throw new Expired('the invitation could not be sent in time')
-      const { email: to, language, inviter, role, expires_at: expiresAt, timezone: timeZone } = open
-      return templates.invitation({
-        to,
-        language,
-        shop: shopName(open),
-        inviter: inviter && shownEmail(inviter),
-        role,
-        expiresAt,
-        timeZone,
-        token,
-        webBaseUrl,
-      })
+      const { inviter, role, expires_at: expiresAt } = open
+      const shop = shopName(open)
+      return templates.invitation(open, { shop, inviter: inviter && shownEmail(inviter), role, expiresAt, token })
     }
     case 'password-reset': {
-      const link = await withToken('password_reset', mail.nonce)
-      if (link === null) await remail(runtime, job, mail.email)
-      return link === null ? null : templates.passwordReset(link)
+      const issued = await withToken('password_reset', mail.nonce)
+      if (issued === null) await remail(runtime, job, mail.email)
+      return issued === null ? null : templates.passwordReset(issued.to, issued.link)
     }
     case 'email-verification': {
-      const link = await withToken('email_verify', mail.nonce)
-      return link === null ? null : templates.emailVerification(link)
+      const issued = await withToken('email_verify', mail.nonce)
+      return issued === null ? null : templates.emailVerification(issued.to, issued.link)
     }
     case 'password-changed': {
       const user = await findUser(sql, job)
-      return user === null ? null : templates.passwordChanged({ ...user, to: user.email, webBaseUrl })
+      return user === null ? null : templates.passwordChanged(user, { time, device: mail.device ?? null })
     }
     case 'membership-added': {
       const place = await membership()
-      return place === null
-        ? null
-        : templates.membershipAdded({ to: place.email, ...place, shop: shopName(place), webBaseUrl })
+      return place === null ? null : templates.membershipAdded(place, { shop: shopName(place), role: place.role })
     }
     case 'membership-removed': {
       const place = await membership()
-      return place === null ? null : templates.membershipRemoved({ to: place.email, ...place, shop: shopName(place) })
+      return place === null ? null : templates.membershipRemoved(place, { shop: shopName(place), time })
     }
   }
 }

@@ -10,20 +10,25 @@ import type { StoredToken } from '#shared/identity/token.ts'
 interface Recipient {
   readonly email: string
   readonly language: Language
+  readonly timezone: string | null
 }
 
-/** The token in a link, and who gets it. */
-interface Link extends Recipient {
+/** A user. The time zone is that of the tenant of the mail, or of the first that they joined. */
+interface UserContact extends Recipient {
+  readonly full_name: string | null
+}
+
+/** The token in a link. */
+interface Link {
   readonly expires_at: string
   /** The place of the stored token, from 1. */
   readonly token: number
 }
 
-export interface OpenInvitation extends Link {
+interface OpenInvitation extends Recipient, Link {
   readonly expired: boolean
   readonly slug: string
   readonly legal_name: string
-  readonly timezone: string
   readonly role: string
   /** The verified address of the inviter. Null when the platform invites. */
   readonly inviter: string | null
@@ -47,8 +52,9 @@ export async function findInvitation(
 }
 
 /** Returns the address of a job's user, or null when the user is disabled or mail to it bounced. */
-export async function findUser(sql: Sql, { id, lease_token: lease }: LeasedJob): Promise<Recipient | null> {
-  const [row] = await sql<Recipient>`select email, language from app.mail_of_user(${id}, ${lease}, null, null)`
+export async function findUser(sql: Sql, { id, lease_token: lease }: LeasedJob): Promise<UserContact | null> {
+  const [row] = await sql<UserContact>`
+    select email, language, full_name, timezone from app.mail_of_user(${id}, ${lease}, null, null)`
   return row ?? null
 }
 
@@ -61,8 +67,8 @@ export async function issueToken(
   { id, lease_token: lease }: LeasedJob,
   tokens: readonly StoredToken[],
   ttlSeconds: number,
-): Promise<Link | null> {
-  const [row] = await sql<Link>`
+): Promise<(UserContact & Link) | null> {
+  const [row] = await sql<UserContact & Link>`
     select m.* from app.mail_of_user(${id}, ${lease}, (
       select array_agg(decode(hash, 'hex') order by n) from unnest(string_to_array(${hex(tokens)}, ',')) with ordinality as t (hash, n)),
       ${ttlSeconds}) m`
@@ -84,7 +90,7 @@ export async function remailInvitation(
       ${limitValue(wanted.mailboxLimit)}::app.limit, ${limitValue(wanted.recipientLimit)}::app.limit)`
 }
 
-export interface MembershipContact extends Recipient {
+export interface MembershipContact extends UserContact {
   readonly slug: string
   readonly legal_name: string
   readonly role: string

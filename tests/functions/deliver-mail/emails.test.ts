@@ -51,7 +51,8 @@ async function sendAllKinds(slug: string): Promise<Record<string, Message | unde
 
 /** Returns the tags of a document in order. */
 const tagsOf = (html: string): string[] => [...html.matchAll(/<([/!]?[a-z]+)/gi)].map(([, name]) => String(name))
-const SHELL = ['!doctype', 'html', 'head', 'meta', 'meta', 'title', '/title', '/head', 'body']
+const METAS = Array.from({ length: 5 }, () => 'meta')
+const SHELL = ['!doctype', 'html', 'head', ...METAS, 'title', '/title', 'style', '/style', '/head', 'body', 'div']
 
 describe('emails with hostile names', () => {
   it.each(['invitation', 'added', 'verification', 'reset', 'changed', 'removed'])(
@@ -66,10 +67,12 @@ describe('emails with hostile names', () => {
       expect(headers).toEqual(['Auto-Submitted: auto-generated'])
       const tags = tagsOf(html)
       expect(tags.slice(0, SHELL.length)).toEqual(SHELL)
-      expect(tags.slice(SHELL.length, -2).every((tag) => ['p', '/p', 'a', '/a'].includes(tag))).toBe(true)
+      expect(
+        tags.slice(SHELL.length, -2).every((tag) => ['p', '/p', 'a', '/a', 'br', 'div', '/div'].includes(tag)),
+      ).toBe(true)
       expect(tags.slice(-2)).toEqual(['/body', '/html'])
-      expect(tags.filter((tag) => tag === 'p')).toHaveLength(tags.filter((tag) => tag === '/p').length)
-      expect(tags.filter((tag) => tag === 'a')).toHaveLength(tags.filter((tag) => tag === '/a').length)
+      for (const name of ['p', 'a', 'div'])
+        expect(tags.filter((tag) => tag === name)).toHaveLength(tags.filter((tag) => tag === `/${name}`).length)
       expect(html).not.toMatch(/&(?!(amp|lt|gt|quot|#39);)/)
       expect(html).toContain('<meta name="referrer" content="no-referrer">')
       for (const document of [text, html]) {
@@ -103,15 +106,64 @@ describe('an invitation', () => {
       await service.mail.deliver()
       const [message] = service.mail.to(email)
       expect(`${message?.text}${message?.html}`).not.toContain('alert')
-      return [String(message?.subject), ...String(message?.text).split('\n', 1)]
+      return [String(message?.subject), ...String(message?.text).split('\n\n', 2)]
     }
     const shop = shopName({ slug, legal_name: `Shop ${slug}` })
     const inviter = `owner@${slug}.test`
     expect(await invitedBy(new Date())).toEqual([
       `${inviter} invites you to ${shop}`,
+      'Tenantry',
       `${inviter} invites you to work in ${shop}.`,
     ])
-    expect(await invitedBy(null)).toEqual([`You are invited to ${shop}`, `You are invited to work in ${shop}.`])
+    expect(await invitedBy(null)).toEqual([
+      `You are invited to ${shop}`,
+      'Tenantry',
+      `You are invited to work in ${shop}.`,
+    ])
+  })
+})
+
+describe('an email to a person', () => {
+  const PHONE = 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) Version/18.1 Mobile/15E148 Safari/604.1'
+
+  /** Delivers, and returns the newest email to an address as text. */
+  const textTo = async (email: string): Promise<string> => {
+    await service.mail.deliver()
+    return String(service.mail.to(email)[0]?.text).replaceAll('\u202f', ' ')
+  }
+
+  it('names them, their account and the platform, and says the time of their shop', async () => {
+    const { slug, owner } = await service.newTenant('owner')
+    const email = `owner@${slug}.test`
+    await service.sql`update app.users set full_name = 'Ann Archer' where id = ${owner.userId}`
+    await service.sql`update app.tenants set timezone = 'America/Chicago' where slug = ${slug}`
+    await service.request('POST /v1/auth/password/forgot', { body: { email } })
+    const reset = await textTo(email)
+    expect(reset).toContain('Hello Ann Archer,')
+    expect(reset).toContain(`the account ${email} of Tenantry`)
+    expect(reset).toMatch(/once, within 1 hour, until \w+ \d+, \d{4} at \d+:\d\d [AP]M Central Time\./)
+    expect(reset).toContain(`Tenantry sent this email to ${email}.`)
+    await service.request('POST /v1/auth/password/reset', {
+      body: { token: tokenIn(service.mail.to(email)[0]), password: 'a passphrase of the person' },
+      headers: { 'user-agent': PHONE },
+    })
+    const changed = await textTo(email)
+    expect(changed).toMatch(/ was changed on .* Central Time, with Safari on iPhone\./)
+    expect(changed).not.toContain('Mozilla')
+  })
+
+  it('says the time in UTC to somebody without a shop, and of no device when the program says none', async () => {
+    const email = 'nobody@emails.test'
+    await createUser(service.sql, { email })
+    await service.request('POST /v1/auth/password/forgot', { body: { email } })
+    expect(await textTo(email)).toMatch(/until .* UTC\./)
+    await service.request('POST /v1/auth/password/reset', {
+      body: { token: tokenIn(service.mail.to(email)[0]), password: 'a passphrase of the person' },
+      headers: { 'user-agent': '"><b>from https://evil.test</b>' },
+    })
+    const changed = await textTo(email)
+    expect(changed).toMatch(/ was changed on [^,]*, \d{4} at .* UTC\.\n/)
+    expect(changed).not.toContain('evil')
   })
 })
 
@@ -168,13 +220,13 @@ describe('the language of an email', () => {
       'Confirm your email address',
       'en',
     ])
-    expect(await said('POST /v1/auth/invitations/accept', null, accept)).toEqual([`Ya formas parte de ${shop}`, 'es'])
-    expect(await said('POST /v1/auth/password/forgot', null, { email })).toEqual(['Crea una contraseña nueva', 'es'])
+    expect(await said('POST /v1/auth/invitations/accept', null, accept)).toEqual([`Ya forma parte de ${shop}`, 'es'])
+    expect(await said('POST /v1/auth/password/forgot', null, { email })).toEqual(['Cree una contraseña nueva', 'es'])
     const reset = { token: tokenIn(service.mail.to(email)[0]), password: 'otra contraseña de la persona' }
-    expect(await said('POST /v1/auth/password/reset', null, reset)).toEqual(['Tu contraseña ha cambiado', 'es'])
+    expect(await said('POST /v1/auth/password/reset', null, reset)).toEqual(['Su contraseña ha cambiado', 'es'])
     const { data } = (await service.request('GET /v1/members?limit=100', { token: owner.token })).body
     const { id } = data.find(({ user }: any) => user.email === email)
-    expect(await said(`DELETE /v1/members/${id}`, owner.token)).toEqual([`Ya no formas parte de ${shop}`, 'es'])
+    expect(await said(`DELETE /v1/members/${id}`, owner.token)).toEqual([`Ya no forma parte de ${shop}`, 'es'])
     expect((await change('fr')).status).toBe(422)
   })
 })

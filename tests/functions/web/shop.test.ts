@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
-import { deviceOf } from '#web/pages/account/device.ts'
+import { deviceName } from '#web/pages/account/device.ts'
 import { TEXTS } from '#web/texts/texts.ts'
 import { startOfDay } from '#web/view/time.ts'
 import { PASSWORD } from '#tests/support/service.ts'
@@ -138,9 +138,13 @@ it.each([
   ['Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0', 'Firefox on Linux'],
   ['Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile Safari/604.1', 'Safari on iPhone'],
   ['curl/8.0', 'Another program'],
+  [
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 Mobile/15E148',
+    'Another program on iPhone',
+  ],
   [null, 'Another program'],
 ])('names the device of %s', (agent, device) => {
-  expect(deviceOf(agent, TEXTS.en.sessions)).toBe(device)
+  expect(deviceName(agent, TEXTS.en.sessions)).toBe(device)
 })
 
 it.each([

@@ -9,7 +9,7 @@ import { unlessGone } from '#web/http/unless-gone.ts'
 import { actionButton } from '#web/view/form.ts'
 import { badge, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
-import { deviceOf } from '#web/pages/account/device.ts'
+import { deviceName } from '#web/pages/account/device.ts'
 
 type Session = ReplyOf<'GET /v1/auth/sessions'>['data'][number]
 
@@ -21,7 +21,7 @@ export const listSessions = page({
   async handle(context) {
     const { data, query, t } = context
     const { sessions: texts } = t
-    const device = ({ user_agent }: Session) => deviceOf(user_agent, texts)
+    const device = ({ user_agent }: Session) => deviceName(user_agent, texts)
     const list = table<Session>(
       {
         caption: texts.caption,
