@@ -130,7 +130,7 @@ describe('invitations', () => {
       await owner.getByRole('link', { name: 'Invitations' }).first().click()
       await owner.getByLabel('Email address').fill(email)
       await owner.getByRole('combobox', { name: 'Role' }).selectOption('viewer')
-      await owner.getByRole('button', { name: 'Send the invitation' }).click()
+      await owner.getByRole('button', { name: 'Send invitations' }).click()
       expect(await owner.getByRole('status').innerText()).toContain('on its way')
     }
     await invite('newcomer@browser.test')
@@ -177,7 +177,7 @@ describe('invitations', () => {
     await signIn(owner, 'owner@bolt.test')
     await owner.goto('/s/bolt-apparel/invitations')
     await owner.getByLabel('Email address').fill('late@browser.test')
-    await owner.getByRole('button', { name: 'Send the invitation' }).click()
+    await owner.getByRole('button', { name: 'Send invitations' }).click()
     const late = await window()
     await late.goto(linkIn(await mailTo(stack, 'late@browser.test')))
     await rowOf(owner, 'late@browser.test')

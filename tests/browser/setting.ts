@@ -16,7 +16,7 @@ export async function furnish(browser: Browser, stack: StackInfo): Promise<strin
   await signIn(page, 'owner@acme.test')
   await page.goto('/s/acme-print/invitations')
   await page.getByLabel('Email address').fill('page@browser.test')
-  await page.getByRole('button', { name: 'Send the invitation' }).click()
+  await page.getByRole('button', { name: 'Send invitations' }).click()
   await connectVendor(browser, stack, 'owner@acme.test', 'acme-print')
   await page.goto('/s/acme-print/roles')
   await page.getByLabel('Name').fill('Night shift')

@@ -12,6 +12,8 @@ export const COOKIES = {
   link: { name: '__Host-tenantry-link', maxAgeSeconds: 86_400 },
   /** What a person typed into a form that was not done, sealed (typed.ts). */
   typed: { name: '__Host-tenantry-typed', maxAgeSeconds: 600 },
+  /** The notice that the page after a redirect shows once, sealed (notices.ts). */
+  notice: { name: '__Host-tenantry-notice', maxAgeSeconds: 60 },
   lang: { name: '__Host-tenantry-lang', maxAgeSeconds: 365 * 86_400 },
 } as const satisfies Readonly<Record<string, { readonly name: string; readonly maxAgeSeconds: number | null }>>
 

@@ -11,18 +11,30 @@ import { duration } from '#web/view/time.ts'
 import { isSame, personField } from '#web/http/csrf.ts'
 import { keepTyped } from '#web/http/typed.ts'
 import { PERSON_FIELD } from '#web/view/form.ts'
-import type { FieldMessage, Refusal } from '#web/view/ui.ts'
+import type { FieldMessage, Refusal, Ui } from '#web/view/ui.ts'
 
 /** A refusal of a form that the page itself decides. `field` null: it concerns the whole form. */
 export class FormRefused extends Error {
   override name = 'FormRefused'
   readonly errors: readonly FieldMessage[]
+  /** What was done all the same, and the values that the form shows instead of those that were typed. */
+  done: readonly string[] = []
+  values: Readonly<Record<string, string>> = {}
 
   constructor(...errors: readonly FieldMessage[]) {
     super('the form was refused')
     this.errors = errors
   }
+
+  /** Says that a part of the form was done. */
+  after(done: readonly string[], values: Readonly<Record<string, string>>): this {
+    this.done = done
+    this.values = values
+    return this
+  }
 }
+
+export const fieldMessage = (field: string, text: FieldText): FieldMessage => ({ field, message: textOf({}, text) })
 
 /** The form is ours, but the page was open for too long, or the person signed in again. */
 export class OldForm extends Error {
@@ -70,7 +82,10 @@ export function refusalOf(error: unknown, state: WebState): Refusal | null {
     retryAfterSeconds,
     labels: new Map(),
   })
-  if (error instanceof FormRefused) return refusal(error.errors)
+  if (error instanceof FormRefused) {
+    const { errors, done, values } = error
+    return { ...refusal(errors), done, values: { ...valuesOf(state), ...values } }
+  }
   if (!(error instanceof ProblemError)) return null
   const { status, kind, errors, retryAfterSeconds } = error
   if (status === 429) {
@@ -101,6 +116,15 @@ export function invalidForm(issues: readonly v.BaseIssue<unknown>[], state: WebS
   )
 }
 
+/** Returns what is said of a refusal of one of several things that a form asks for, or null if it concerns the whole form. */
+export function refusedMessage(error: ProblemError, field: string, { t, language }: Ui): string | null {
+  const { status, kind, errors, retryAfterSeconds } = error
+  if (status === 429) return t.problems['rate-limited'](duration(language, retryAfterSeconds ?? 60))
+  const [first] = errors
+  if (first !== undefined) return first.pointer === `#/${field}` ? textOf(first, t.fieldErrors[first.code]) : null
+  return status === 409 && isFormProblem(kind, t) ? t.problems[kind] : null
+}
+
 // A later version of the API may send other kinds and codes.
 const isFormProblem = (kind: string, { problems }: Texts): kind is FormProblem =>
   kind !== 'rate-limited' && Object.hasOwn(problems, kind)
@@ -115,7 +139,12 @@ function toMessage(
   const isField = form !== null && 'entries' in form && Object.hasOwn(form.entries as object, name)
   const own = isField ? ownTexts?.(texts)[name]?.[code] : undefined
   const text = own ?? (Object.hasOwn(fieldErrors, code) ? fieldErrors[code] : fieldErrors.invalid)
-  return { field: isField ? name : null, message: typeof text === 'string' ? text : text({ min, max }) }
+  return { field: isField ? name : null, message: textOf({ min, max }, text) }
 }
+
+type FieldText = Texts['fieldErrors'][keyof Texts['fieldErrors']]
+
+const textOf = ({ min = 0, max = 0 }: { readonly min?: number; readonly max?: number }, text: FieldText): string =>
+  typeof text === 'string' ? text : text({ min, max })
 
 const valuesOf = ({ form }: WebState): Record<string, string> => typedValues(form ?? new URLSearchParams())

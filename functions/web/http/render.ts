@@ -5,7 +5,7 @@ import { boundFields } from '#web/http/bound-fields.ts'
 import { returnAddress } from '#web/http/form-address.ts'
 import { ownAddress } from '#web/http/next.ts'
 import { destinationsOf } from '#web/http/navigation.ts'
-import { isNotice } from '#web/http/notices.ts'
+import { keepNotice, takeNotice } from '#web/http/notices.ts'
 import type { Page } from '#web/http/page.ts'
 import type { PageReply } from '#web/http/reply.ts'
 import type { WebState } from '#web/http/request.ts'
@@ -51,21 +51,17 @@ export function renderer(pages: readonly Page[], platform: Config['platform']): 
     state.setCookies.push(...(reply.cookies ?? []))
     switch (reply.kind) {
       case 'redirect':
+        if (reply.notice !== null) keepNotice(state, reply.notice)
         return { statusCode: 303, headers: { ...headers, 'content-type': null, location: reply.to }, body: '' }
       case 'text':
         return { statusCode: 200, headers: { 'content-type': reply.contentType, ...headers }, body: reply.text }
-      case 'view': {
+      case 'view':
         state.setCookies.push(setCookie('form', state.formSecret))
-        const notice = state.query.get('notice')
         return {
           statusCode: reply.status,
           headers: { 'content-type': 'text/html; charset=utf-8', ...headers },
-          body: layout(ui, reply, {
-            notice: isNotice(notice) ? notice : null,
-            here: here(state),
-          }),
+          body: layout(ui, reply, { notice: takeNotice(state), here: here(state) }),
         }
-      }
     }
   }
   return { makeUi, render }

@@ -1,6 +1,6 @@
 import type { Html } from '#web/http/html.ts'
-import type { Place } from '#web/texts/notice-text.ts'
-import type { Notice } from '#web/texts/texts.ts'
+import type { About } from '#web/texts/notice-text.ts'
+import type { GivenNotice, Notice } from '#web/texts/texts.ts'
 
 interface Common {
   /** Set-Cookie headers. */
@@ -14,14 +14,15 @@ export interface View extends Common {
   /** The heading of the page. The layout writes it as the only `h1`, and into the title. */
   readonly title: string
   readonly content: Html
-  /** The shop and the role that the notice of the page names, if they are not those of the session. */
-  readonly about?: Place
+  /** What the notice of the page names, if it is not the shop and the role of the session. */
+  readonly about?: Partial<About>
 }
 
 interface Redirect extends Common {
   readonly kind: 'redirect'
   /** An address of ours. */
   readonly to: string
+  readonly notice: GivenNotice | null
 }
 
 interface Text extends Common {
@@ -39,16 +40,21 @@ export const view = (given: Omit<View, 'kind' | 'status'> & { readonly status?: 
   kind: 'view',
 })
 
-/** A 303 to a page of ours, which may show a notice. */
+/** A 303 to a page of ours, which may show a notice about something. */
 export function redirect(
   to: string,
-  { notice, ...common }: Common & { readonly notice?: Notice | null } = {},
+  {
+    notice = null,
+    about = {},
+    ...common
+  }: Common & { readonly notice?: Notice | null; readonly about?: Partial<About> } = {},
 ): Redirect {
   const mark = to.includes('?') ? '&' : '?'
   return {
     ...common,
     kind: 'redirect',
-    to: notice === undefined || notice === null ? to : `${to}${mark}notice=${notice}`,
+    to: notice === null ? to : `${to}${mark}notice=${notice}`,
+    notice: notice === null ? null : { code: notice, about },
   }
 }
 

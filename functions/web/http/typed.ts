@@ -1,10 +1,10 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import * as v from 'valibot'
 import { COOKIES, deleteCookie, MAX_COOKIE_LENGTH, setCookie } from '#web/http/cookies.ts'
 import { isSame, personField } from '#web/http/csrf.ts'
 import { formAddress } from '#web/http/form-address.ts'
 import { typedValues } from '#web/http/form-data.ts'
 import { given, type WebState } from '#web/http/request.ts'
+import { seal, unseal } from '#web/http/sealed.ts'
 import { PERSON_FIELD } from '#web/view/form.ts'
 
 const Typed = v.object({
@@ -21,30 +21,7 @@ const Typed = v.object({
 })
 type Typed = v.InferOutput<typeof Typed>
 
-const NONCE_BYTES = 12
-const TAG_BYTES = 16
-
-const keyOf = (webKey: string): Buffer => createHmac('sha256', webKey).update('typed').digest()
-
-function seal(webKey: string, typed: Typed): string {
-  const nonce = randomBytes(NONCE_BYTES)
-  const cipher = createCipheriv('aes-256-gcm', keyOf(webKey), nonce)
-  const sealed = Buffer.concat([cipher.update(JSON.stringify(typed)), cipher.final()])
-  return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url')
-}
-
-function open(webKey: string, text: string): Typed | null {
-  const bytes = Buffer.from(text, 'base64url')
-  if (bytes.length <= NONCE_BYTES + TAG_BYTES) return null
-  try {
-    const decipher = createDecipheriv('aes-256-gcm', keyOf(webKey), bytes.subarray(0, NONCE_BYTES))
-    decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
-    const plain = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
-    return v.parse(Typed, JSON.parse(plain))
-  } catch {
-    return null
-  }
-}
+const PURPOSE = 'typed'
 
 /**
  * Keeps what a form says that is not done, so that its page shows it again to the same person: they may have to sign in or to
@@ -56,15 +33,16 @@ export function keepTyped(state: WebState): void {
   if (form === null || !fromOurPage || runtime === null || matched === null || person === '') return
   const until = Date.now() + COOKIES.typed.maxAgeSeconds * 1000
   const typed = { to: path, at: formAddress(state), person, until }
-  const sealed = seal(runtime.webKey, { ...typed, values: typedValues(form) })
+  const sealed = seal(runtime.webKey, PURPOSE, { ...typed, values: typedValues(form) })
   const fits = sealed.length <= MAX_COOKIE_LENGTH - COOKIES.typed.name.length
-  state.setCookies.push(setCookie('typed', fits ? sealed : seal(runtime.webKey, { ...typed, values: null })))
+  state.setCookies.push(setCookie('typed', fits ? sealed : seal(runtime.webKey, PURPOSE, { ...typed, values: null })))
 }
 
 function readTyped({ cookies, runtime }: WebState): Typed | null {
   const sealed = cookies.get('typed')
-  const typed = sealed === undefined ? null : open(given(runtime).webKey, sealed)
-  return typed !== null && typed.until > Date.now() ? typed : null
+  if (sealed === undefined) return null
+  const typed = v.safeParse(Typed, unseal(given(runtime).webKey, PURPOSE, sealed))
+  return typed.success && typed.output.until > Date.now() ? typed.output : null
 }
 
 /** Returns what the person of the session typed into a form of this page that was not done, or null. */

@@ -1,10 +1,11 @@
 import { ProblemError } from '#shared/client/client.ts'
 
-/** Ends something. What has ended already, as after a second press, is done. */
-export async function unlessGone(ending: Promise<unknown>): Promise<void> {
+/** Ends something, and returns what the API says of it. What has ended already, as after a second press, is done: then it is null. */
+export async function unlessGone<Ended>(ending: Promise<Ended>): Promise<Ended | null> {
   try {
-    await ending
+    return await ending
   } catch (error) {
     if (!(error instanceof ProblemError) || error.status !== 404) throw error
+    return null
   }
 }

@@ -1,3 +1,4 @@
+import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import { shopName } from '#shared/identity/shop-name.ts'
 import * as v from 'valibot'
@@ -81,7 +82,7 @@ function acceptedView(ui: Ui, { tenant, email }: Invitation, session: Me | null)
 
 function invitationView(
   ui: Ui,
-  { tenant, role_label: role, email, inviter, account_exists: exists }: Invitation,
+  { tenant, role, role_label: label, email, inviter, account_exists: exists }: Invitation,
   minLength: number,
 ) {
   const { invitation: t } = ui.t
@@ -101,7 +102,7 @@ function invitationView(
     content: html`<p class="prose"><strong>${t.meant(shownEmail(email), shopName(tenant))}</strong></p>
 <dl>
 <dt>${t.shop}</dt><dd>${shopName(tenant)}</dd>
-<dt>${t.role}</dt><dd>${role}</dd>
+<dt>${t.role}</dt><dd>${roleName(ui.language, { code: role, label })}</dd>
 ${inviter !== null && html`<dt>${t.inviter}</dt><dd>${inviter.full_name === null ? shownEmail(inviter.email) : `${inviter.full_name} (${shownEmail(inviter.email)})`}</dd>`}
 </dl>
 <p class="prose">${exists ? t.existing : t.newcomer}</p>

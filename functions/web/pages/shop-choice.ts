@@ -1,3 +1,4 @@
+import { roleName } from '#shared/identity/role-names.ts'
 import { shopName } from '#shared/identity/shop-name.ts'
 import type { ReplyOf } from '#shared/client/client.ts'
 import { shopPath } from '#web/http/addresses.ts'
@@ -64,14 +65,19 @@ export const suspended = (ui: Ui, options: readonly Option[]): Html =>
   html`${options.map(
     ({ tenant, role }) =>
       html`<div class="card"><h2>${ui.t.shops.suspendedTitle(shopName(tenant))}</h2>
-<p>${ui.t.shops.suspended} ${role.code === 'owner' ? ui.t.shops.askPlatform : ui.t.shops.askOwner}</p></div>`,
+<p>${ui.t.shops.suspended} ${role.code === 'owner' ? askPlatform(ui) : ui.t.shops.askOwner}</p></div>`,
   )}`
+
+function askPlatform({ t, platform }: Ui): Html {
+  const text = t.shops.askPlatform(platform.name)
+  return platform.supportUrl === '' ? html`${text}` : html`<a href="${platform.supportUrl}">${text}</a>`
+}
 
 /** One shop: the whole of it opens the shop. */
 function openShop(ui: Ui, { tenant, role }: Option, next: string | null): Html {
   const { shops } = ui.t
   const isHere = tenant.id === ui.session?.tenant?.id
-  const label = html`<strong>${shopName(tenant)}</strong> <span class="quiet">${role.label}</span> ${
+  const label = html`<strong>${shopName(tenant)}</strong> <span class="quiet">${roleName(ui.language, role)}</span> ${
     isHere
       ? badge(shops.current)
       : tenant.status !== 'active' && badge(shops.statuses[tenant.status], TONES[tenant.status])

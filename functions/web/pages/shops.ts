@@ -1,4 +1,5 @@
 import { shownEmail } from '#shared/schema/shown-email.ts'
+import { roleName } from '#shared/identity/role-names.ts'
 import { shopName } from '#shared/identity/shop-name.ts'
 import * as v from 'valibot'
 import { html } from '#web/http/html.ts'
@@ -21,9 +22,9 @@ export const listShops = page({
     const wanted = data.data.find(({ tenant }) => belongsTo(query.next, tenant.slug)) ?? null
     const [only, second] = data.data.filter((option) => !isSuspended(option))
     if (only !== undefined && second === undefined && (wanted === null || wanted === only)) {
-      const isThere = session.tenant?.id === only.tenant.id
-      if (!isThere) await call('POST /v1/auth/tenants/{id}/select', { params: { id: only.tenant.id } })
-      if (!isThere || query.next !== null) return redirect(nextIn(context, only.tenant.slug, query.next), { notice })
+      if (session.tenant === null) await call('POST /v1/auth/tenants/{id}/select', { params: { id: only.tenant.id } })
+      if (session.tenant === null || query.next !== null)
+        return redirect(nextIn(context, only.tenant.slug, query.next), { notice })
     }
     if (data.data.length === 0)
       return view({
@@ -35,7 +36,9 @@ export const listShops = page({
       })
     return view({
       title: data.data.length === 1 ? t.shops.titleOfOne : t.shops.title,
-      ...(wanted === null ? {} : { about: { shop: shopName(wanted.tenant), role: wanted.role.label } }),
+      ...(wanted === null
+        ? {}
+        : { about: { shop: shopName(wanted.tenant), role: roleName(context.language, wanted.role) } }),
       content:
         only === undefined
           ? suspended(context, data.data)

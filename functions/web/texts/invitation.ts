@@ -1,4 +1,4 @@
-import type { Place } from '#web/texts/notice-text.ts'
+import type { About } from '#web/texts/notice-text.ts'
 
 const en = {
   title: (shop: string) => `Join ${shop}`,
@@ -17,7 +17,7 @@ const en = {
   accepted: (email: string, shop: string) => `This invitation was used before: ${email} has joined ${shop}.`,
   open: (shop: string) => `Open ${shop}`,
   notices: {
-    joined: ({ shop, role }: Place) => `You joined ${shop}. Your role there is ${role}.`,
+    joined: ({ shop, role }: About) => `You joined ${shop}. Your role there is ${role}.`,
     'joined-sign-in': 'You joined the shop. Sign in to work in it.',
   },
 }

@@ -1,14 +1,23 @@
+import type { About } from '#web/texts/notice-text.ts'
+
 const en = {
   title: 'Invitations',
-  newTitle: 'Invite somebody',
+  newTitle: 'Invite people',
   openTitle: 'Open invitations',
   caption: 'Open invitations',
   email: 'Email address',
-  emailHint: 'We send a link to this address.',
-  send: 'Send the invitation',
+  emails: 'Email addresses',
+  emailsHint:
+    'Up to 20, separated by commas, semicolons or lines. You can paste Ann <ann@example.com>. We send a link to each.',
+  tooMany: (count: number, most: number) => `These are ${count} addresses. Invite at most ${most} at a time.`,
+  before: (email: string, role: string) => `${email} (before: ${role})`,
+  people: (count: number) => `${count} people`,
+  send: 'Send invitations',
   expires: 'Expires',
   resend: 'Send again',
-  cancel: 'Cancel',
+  cancel: 'Cancel the invitation',
+  cancelTitle: (email: string) => `Cancel the invitation of ${email}?`,
+  cancelText: 'The link in the mail will no longer work. You can invite the person again later.',
   bounced: 'Could not be delivered',
   bouncedText:
     'This address did not accept our mail. Check the spelling. Cancel this invitation, and invite the right address.',
@@ -17,22 +26,30 @@ const en = {
   states: { pending: 'Sent', expired: 'Expired', cancelled: 'Cancelled' },
   navigation: { label: 'Invitations', purpose: 'Invite people, and see who has not accepted yet.' },
   notices: {
-    'invitation-sent': 'The invitation is on its way.',
-    'invitation-cancelled': 'The invitation was cancelled.',
+    'invitation-sent': ({ who, role }: About) => `The invitation of ${who} as ${role} is on its way.`,
+    'invitation-cancelled': ({ who }: About) =>
+      who === '' ? 'The invitation was cancelled.' : `The invitation of ${who} was cancelled.`,
   },
 }
 
 const es: typeof en = {
   title: 'Invitaciones',
-  newTitle: 'Invitar a alguien',
+  newTitle: 'Invitar a personas',
   openTitle: 'Invitaciones abiertas',
   caption: 'Invitaciones abiertas',
   email: 'Correo electrónico',
-  emailHint: 'Enviamos un enlace a esta dirección.',
-  send: 'Enviar la invitación',
+  emails: 'Correos electrónicos',
+  emailsHint:
+    'Hasta 20, separados por comas, puntos y comas o líneas. Puede pegar Ana <ana@example.com>. Enviamos un enlace a cada uno.',
+  tooMany: (count, most) => `Son ${count} direcciones. Invite como máximo a ${most} a la vez.`,
+  before: (email, role) => `${email} (antes: ${role})`,
+  people: (count) => `${count} personas`,
+  send: 'Enviar invitaciones',
   expires: 'Caduca',
   resend: 'Enviar de nuevo',
-  cancel: 'Cancelar',
+  cancel: 'Cancelar la invitación',
+  cancelTitle: (email) => `¿Cancelar la invitación de ${email}?`,
+  cancelText: 'El enlace del correo dejará de funcionar. Puede volver a invitar a la persona más tarde.',
   bounced: 'No se pudo entregar',
   bouncedText:
     'Esta dirección no aceptó nuestro correo. Revise si está bien escrita. Cancele esta invitación e invite a la dirección correcta.',
@@ -41,8 +58,9 @@ const es: typeof en = {
   states: { pending: 'Enviada', expired: 'Caducada', cancelled: 'Cancelada' },
   navigation: { label: 'Invitaciones', purpose: 'Invite a personas y vea quién no ha aceptado todavía.' },
   notices: {
-    'invitation-sent': 'La invitación está en camino.',
-    'invitation-cancelled': 'Se canceló la invitación.',
+    'invitation-sent': ({ who, role }) => `La invitación de ${who} con el rol ${role} está en camino.`,
+    'invitation-cancelled': ({ who }) =>
+      who === '' ? 'Se canceló la invitación.' : `Se canceló la invitación de ${who}.`,
   },
 }
 

@@ -1,3 +1,5 @@
+import type { About } from '#web/texts/notice-text.ts'
+
 const en = {
   title: 'Members',
   caption: 'Members of the shop',
@@ -9,11 +11,23 @@ const en = {
   status: 'Status',
   role: 'Role',
   roleOf: (name: string) => `Role of ${name}`,
+  you: 'You',
+  ownRole: 'Your own role',
+  ownRoleTitle: (role: string) => `Change your own role to ${role}?`,
+  loses: 'You will no longer be able to:',
+  losesNothing: 'You can still do everything that you can do now.',
+  othersGive: 'Only somebody else can give you your present role again.',
+  changeOwn: 'Change my own role',
   change: 'Change role',
   may: (permissions: string) => `May ${permissions}.`,
   since: 'Since',
   actions: 'Actions',
   remove: 'Remove',
+  leave: 'Leave the shop',
+  leaveTitle: (shop: string) => `Leave ${shop}?`,
+  leaveText: (shop: string) =>
+    `You will lose access to ${shop} immediately, on every device. Only somebody who works there can invite you again.`,
+  leaveConfirm: 'Leave the shop',
   invite: 'Invite somebody',
   noneTitle: 'Nobody found',
   none: 'No member fits the search. Clear it, or invite somebody.',
@@ -24,8 +38,11 @@ const en = {
   removeConfirm: 'Remove from the shop',
   navigation: { label: 'Members', purpose: 'Who works in the shop, and in which role.' },
   notices: {
-    'role-changed': 'The role was changed. It applies from the next click.',
-    'member-removed': 'The person was removed from the shop.',
+    'role-changed': ({ who, role }: About) => `${who} is now ${role}. It applies from their next click.`,
+    'invited-role-changed': ({ who, role }: About) => `${who} is now invited as ${role}.`,
+    'own-role-changed': ({ role }: About) => `Your own role is now ${role}.`,
+    'member-removed': ({ who }: About) => `${who === '' ? 'The person' : who} was removed from the shop.`,
+    'shop-left': ({ shop }: About) => `You left ${shop}. Sign in to work in another shop.`,
   },
 }
 
@@ -40,11 +57,23 @@ const es: typeof en = {
   status: 'Estado',
   role: 'Rol',
   roleOf: (name) => `Rol de ${name}`,
+  you: 'Usted',
+  ownRole: 'Su propio rol',
+  ownRoleTitle: (role) => `¿Cambiar su propio rol a ${role}?`,
+  loses: 'Ya no podrá:',
+  losesNothing: 'Podrá seguir haciendo todo lo que puede hacer ahora.',
+  othersGive: 'Solo otra persona puede darle de nuevo su rol actual.',
+  changeOwn: 'Cambiar mi propio rol',
   change: 'Cambiar el rol',
   may: (permissions) => `Puede ${permissions}.`,
   since: 'Desde',
   actions: 'Acciones',
   remove: 'Quitar',
+  leave: 'Dejar la tienda',
+  leaveTitle: (shop) => `¿Dejar ${shop}?`,
+  leaveText: (shop) =>
+    `Perderá de inmediato el acceso a ${shop}, en todos los dispositivos. Solo alguien que trabaje allí podrá invitarle de nuevo.`,
+  leaveConfirm: 'Dejar la tienda',
   invite: 'Invitar a alguien',
   noneTitle: 'No se encontró a nadie',
   none: 'Ningún miembro coincide con la búsqueda. Bórrela o invite a alguien.',
@@ -55,8 +84,11 @@ const es: typeof en = {
   removeConfirm: 'Quitar de la tienda',
   navigation: { label: 'Miembros', purpose: 'Quién trabaja en la tienda y con qué rol.' },
   notices: {
-    'role-changed': 'Se cambió el rol. Vale desde el próximo clic.',
-    'member-removed': 'Se quitó a la persona de la tienda.',
+    'role-changed': ({ who, role }) => `El rol de ${who} es ahora ${role}. Vale desde su próximo clic.`,
+    'invited-role-changed': ({ who, role }) => `La invitación de ${who} es ahora para el rol ${role}.`,
+    'own-role-changed': ({ role }) => `Su propio rol es ahora ${role}.`,
+    'member-removed': ({ who }) => `Se quitó a ${who === '' ? 'la persona' : who} de la tienda.`,
+    'shop-left': ({ shop }) => `Usted dejó ${shop}. Inicie sesión para trabajar en otra tienda.`,
   },
 }
 

@@ -1,8 +1,9 @@
-/** A shop, and the role of the person in it. */
-export interface Place {
+/** What a notice may name. `who` is the name or the address of a person, or empty when nobody knows it any more. */
+export interface About {
   readonly shop: string
   readonly role: string
+  readonly who: string
 }
 
-/** What a notice says. It may name the shop. */
-export type NoticeText = string | ((place: Place) => string)
+/** What a notice says. */
+export type NoticeText = string | ((about: About) => string)

@@ -1,5 +1,6 @@
 import { PERMITTED } from '#shared/identity/permissions.ts'
 import { byLanguage } from '#web/texts/by-language.ts'
+import type { About } from '#web/texts/notice-text.ts'
 
 const permissions = byLanguage(PERMITTED)
 
@@ -31,9 +32,9 @@ const en = {
   permissions: permissions.en,
   navigation: { label: 'Roles', purpose: 'What each role may do. Add roles of your own.' },
   notices: {
-    'role-created': 'The role was added.',
-    'role-updated': 'The role was saved.',
-    'role-deleted': 'The role was deleted.',
+    'role-created': ({ role }: About) => `The role ${role} was added.`,
+    'role-updated': ({ role }: About) => `The role ${role} was saved.`,
+    'role-deleted': ({ role }: About) => (role === '' ? 'The role was deleted.' : `The role ${role} was deleted.`),
   },
 }
 
@@ -65,9 +66,9 @@ const es: typeof en = {
   permissions: permissions.es,
   navigation: { label: 'Roles', purpose: 'Qué puede hacer cada rol. Añada sus propios roles.' },
   notices: {
-    'role-created': 'Se añadió el rol.',
-    'role-updated': 'Se guardó el rol.',
-    'role-deleted': 'Se eliminó el rol.',
+    'role-created': ({ role }) => `Se añadió el rol ${role}.`,
+    'role-updated': ({ role }) => `Se guardó el rol ${role}.`,
+    'role-deleted': ({ role }) => (role === '' ? 'Se eliminó el rol.' : `Se eliminó el rol ${role}.`),
   },
 }
 

@@ -1,3 +1,5 @@
+import type { About } from '#web/texts/notice-text.ts'
+
 const en = {
   title: 'Choose a shop',
   titleOfOne: 'Your shop',
@@ -11,7 +13,7 @@ const en = {
   closed: 'Suspended shops',
   suspendedTitle: (shop: string) => `${shop} is suspended`,
   suspended: 'Nobody can work in it now. Nothing in it was deleted.',
-  askPlatform: 'Ask the support of the platform what to do.',
+  askPlatform: (platform: string) => `Ask the support of ${platform} what to do.`,
   askOwner: 'Ask an owner of the shop.',
   wanted: (shop: string) => `The page that you opened belongs to ${shop}.`,
   others: 'Your other shops',
@@ -20,7 +22,7 @@ const en = {
   none: 'Ask an owner or an admin of your shop to invite you. Tell them the email address that you signed in with:',
   statuses: { trial: 'Trial', active: 'Active', past_due: 'Payment due', suspended: 'Suspended', cancelled: 'Closed' },
   notices: {
-    'shop-switched': 'You switched to another shop.',
+    'shop-switched': ({ shop }: About) => `You work in ${shop} now.`,
   },
 }
 
@@ -37,7 +39,7 @@ const es: typeof en = {
   closed: 'Tiendas suspendidas',
   suspendedTitle: (shop) => `${shop} está suspendida`,
   suspended: 'Ahora nadie puede trabajar en ella. No se ha eliminado nada de ella.',
-  askPlatform: 'Pregunte al soporte de la plataforma qué debe hacer.',
+  askPlatform: (platform) => `Pregunte al soporte de ${platform} qué debe hacer.`,
   askOwner: 'Pregunte a un propietario de la tienda.',
   wanted: (shop) => `La página que abrió pertenece a ${shop}.`,
   others: 'Sus otras tiendas',
@@ -52,7 +54,7 @@ const es: typeof en = {
     cancelled: 'Cerrada',
   },
   notices: {
-    'shop-switched': 'Ha cambiado de tienda.',
+    'shop-switched': ({ shop }) => `Ahora trabaja en ${shop}.`,
   },
 }
 

@@ -3,9 +3,9 @@ const en = {
   role: 'Your role',
   status: 'Status of the shop',
   timezone: 'Time zone',
-  mayDo: 'What you can do',
-  nothing: 'Your role has no pages here yet.',
-  elsewhere: (platform: string) => `Your role works in the other applications of ${platform}:`,
+  mayDo: 'What your role permits',
+  nothing: 'Your role permits nothing here. Ask an owner or an admin of the shop.',
+  elsewhere: (platform: string) => `Your work is in the other applications of ${platform}`,
   navigation: { label: 'Overview', purpose: 'Your shop and your role.' },
 }
 
@@ -14,9 +14,9 @@ const es: typeof en = {
   role: 'Su rol',
   status: 'Estado de la tienda',
   timezone: 'Zona horaria',
-  mayDo: 'Lo que puede hacer',
-  nothing: 'Su rol todavía no tiene páginas aquí.',
-  elsewhere: (platform) => `Su rol trabaja en las otras aplicaciones de ${platform}:`,
+  mayDo: 'Lo que permite su rol',
+  nothing: 'Su rol no permite nada aquí. Pregunte a un propietario o administrador de la tienda.',
+  elsewhere: (platform) => `Su trabajo está en las otras aplicaciones de ${platform}`,
   navigation: { label: 'Resumen', purpose: 'Su tienda y su rol.' },
 }
 

@@ -17,7 +17,7 @@ import { start } from '#web/texts/start.ts'
 import { sync } from '#web/texts/sync.ts'
 import { vendors } from '#web/texts/vendors.ts'
 import { verifyEmail } from '#web/texts/verify-email.ts'
-import type { NoticeText } from '#web/texts/notice-text.ts'
+import type { About, NoticeText } from '#web/texts/notice-text.ts'
 import * as enCommon from '#web/texts/en/common.ts'
 import * as enProblems from '#web/texts/en/problems.ts'
 import * as esCommon from '#web/texts/es/common.ts'
@@ -57,6 +57,12 @@ export type NavigationName = With<'navigation'>
 
 /** The code of a notice that a page may show after a redirect: a key of `notices` of any subject. */
 export type Notice = { [Name in With<'notices'>]: keyof Subjects[Name]['notices'] }[With<'notices'>]
+
+/** A notice, and what it names. */
+export interface GivenNotice {
+  readonly code: Notice
+  readonly about: Partial<About>
+}
 
 const common = { ...enCommon, ...enProblems }
 

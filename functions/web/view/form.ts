@@ -127,6 +127,17 @@ export const field = (
   )
 }
 
+/** A field of several lines. */
+export const textArea = (ui: Ui, parts: FieldParts & { readonly rows: number }): Html => {
+  const value = ui.refusal?.values[parts.name] ?? parts.value ?? ''
+  return around(
+    ui,
+    parts,
+    (attributes) =>
+      html`<textarea ${attributes} rows="${parts.rows}" autocomplete="off" autocapitalize="none" spellcheck="false">\n${value}</textarea>`,
+  )
+}
+
 /** The account that a form is about, which the person cannot change. Password managers read it. */
 export const accountField = (ui: Ui, email: string): Html =>
   field(ui, {
@@ -203,5 +214,6 @@ export function errorSummary({ refusal, t }: Ui): Html | null {
   return html`<div class="summary" role="alert" aria-labelledby="summary-title" tabindex="-1" autofocus>
 <h2 id="summary-title">${t.common.errorSummary}</h2>
 <ul>${items}</ul>
-</div>`
+</div>
+${(refusal.done ?? []).length > 0 && html`<ul class="notice">${refusal.done?.map((each) => html`<li>${each}</li>`)}</ul>`}`
 }

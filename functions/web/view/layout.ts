@@ -1,24 +1,26 @@
+import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import { type Html, html } from '#web/http/html.ts'
 import { LANGUAGES } from '#web/http/language.ts'
 import { linksFor } from '#web/http/navigation.ts'
-import type { NoticeText, Place } from '#web/texts/notice-text.ts'
-import type { Notice } from '#web/texts/texts.ts'
+import type { About } from '#web/texts/notice-text.ts'
+import type { GivenNotice } from '#web/texts/texts.ts'
 import type { View } from '#web/http/reply.ts'
 import { actionButton, errorSummary, hiddenFields } from '#web/view/form.ts'
 import { ICON_PATH, STYLE_PATH } from '#web/view/style.ts'
 import type { Ui } from '#web/view/ui.ts'
 
-/** Returns the whole page. `notice` is the code in its address; `here` is its address with the query. */
+/** Returns the whole page. `here` is its address with the query. */
 export function layout(
   ui: Ui,
   { status, title, content, about }: View,
-  { notice, here }: { readonly notice: Notice | null; readonly here: string },
+  { notice, here }: { readonly notice: GivenNotice | null; readonly here: string },
 ): string {
   const { t, language, session, platform } = ui
   const shop = session?.tenant?.legal_name
-  const said = notice === null ? null : noticeText(t.notices[notice], about ?? placeOf(session))
+  const said = notice === null ? null : noticeText(ui, notice, about)
   const heading = [
+    said ?? undefined,
     status === 422 || status === 429 || ui.refusal !== null ? `${t.common.errorPrefix} ${title}` : title,
     shop === title ? undefined : shop,
     platform.name,
@@ -41,7 +43,7 @@ ${session !== null && account(ui, session)}
 ${session?.tenant !== null && session?.tenant !== undefined && navigation(ui, session.tenant.slug, session.permissions)}
 </header>
 <main id="main" tabindex="-1">
-${said !== null && html`<p class="notice" role="status">${said}</p>`}
+${said !== null && html`<p class="notice" role="status" tabindex="-1" autofocus>${said}</p>`}
 ${errorSummary(ui)}
 <h1>${title}</h1>
 ${content}
@@ -85,13 +87,13 @@ function navigation(ui: Ui, slug: string, permissions: readonly string[]): Html 
   return html`<nav class="tabs" aria-label="${ui.t.common.shopPages}"><ul>${items}</ul></nav>`
 }
 
-/** The shop and the role that a notice names. */
-const placeOf = (session: Ui['session']): Place | null =>
-  session === null || session.tenant === null || session.role === null
-    ? null
-    : { shop: session.tenant.legal_name, role: session.role.label }
-
-const noticeText = (text: NoticeText, place: Place | null): string | null => {
+/** What a notice says, of the shop and the role of the session if it names no others. */
+function noticeText({ t, session, language }: Ui, { code, about }: GivenNotice, others: Partial<About> = {}): string {
+  const text = t.notices[code]
   if (typeof text === 'string') return text
-  return place === null ? null : text(place)
+  const here = {
+    shop: session?.tenant?.legal_name ?? '',
+    role: session === null || session.role === null ? '' : roleName(language, session.role),
+  }
+  return text({ who: '', ...here, ...others, ...about })
 }

@@ -50,6 +50,8 @@ button.choice,a.choice{display:flex;flex-wrap:wrap;gap:.1rem 1rem;align-items:ce
 .choice strong{flex:1 1 12rem}
 .choices .choice:hover{border-color:var(--main);text-decoration:none}
 .choices .choice:hover strong{text-decoration:underline}
+.abilities{columns:15rem;margin:0 0 1.5rem;padding-left:1.25rem}
+.abilities li::first-letter{text-transform:uppercase}
 .form{max-width:30rem;margin-bottom:1.5rem}
 .field{margin:0 0 1.25rem}
 .field.invalid{border-left:4px solid var(--bad);padding-left:.75rem}

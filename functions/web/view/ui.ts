@@ -40,6 +40,8 @@ export interface Refusal {
   readonly values: Readonly<Record<string, string>>
   readonly errors: readonly FieldMessage[]
   readonly retryAfterSeconds: number | null
+  /** What was done all the same, in words. */
+  readonly done?: readonly string[]
   /** The labels of the fields that the form shows. The form fills them in, and the summary above it names them. */
   readonly labels: Map<string, string>
 }

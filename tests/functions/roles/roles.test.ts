@@ -1,3 +1,4 @@
+import { ROLE_NAMES } from '#shared/identity/role-names.ts'
 import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -255,5 +256,13 @@ describe('the permissions that a role is stored with', () => {
       await service.sql`delete from app.role_permissions where permission = 'added.race'`
       expect(await wrong()).toEqual([])
     },
+  )
+})
+
+it('has a name in each language for exactly the roles of the platform, the English one as stored', async () => {
+  const stored = await service.sql<{ code: string; label: string }[]>`
+    select code, label from app.roles where tenant_id is null and id < 10 order by id`
+  expect(Object.entries(ROLE_NAMES).map(([code, { en }]) => [code, en])).toEqual(
+    stored.map(({ code, label }) => [code, label]),
   )
 })

@@ -260,6 +260,10 @@ function fill(browser: Browser, to: string): Filled {
       typed.push(`value="${fields[name]}"`)
     }
   }
+  for (const [, name = ''] of content.matchAll(/<textarea id="field-[^"]*" name="([^"]*)"/g)) {
+    fields[name] = SAMPLES[name]?.() ?? `typed ${unique()}`
+    typed.push(`\n${fields[name]}</textarea>`)
+  }
   for (const [, name = '', options = ''] of content.matchAll(
     /<select id="field-[^"]*" name="([^"]*)"[^>]*>(.*?)<\/select>/gs,
   )) {

@@ -354,12 +354,19 @@ describe('the language', () => {
   })
 })
 
-it('shows a notice by its code, and no text of the address', async () => {
-  for (const notice of ['You+won', 'constructor', '<b>x</b>', 'signed-out&notice=<b>']) {
-    const { body } = await web.browser().open(`/sign-in?notice=${notice}`)
-    expect(body.includes('class="notice"'), notice).toBe(notice.startsWith('signed-out'))
-    expect(body).not.toMatch(/You won|<b>/)
-  }
+it('shows a notice after its redirect alone, once, first in the title and with the focus', async () => {
+  const browser = await web.signedIn('sales@acme.test')
+  await browser.submit('/sign-out')
+  expect(browser.page.body).toMatch(/<p class="notice" role="status" tabindex="-1" autofocus>[^<]/)
+  expect(browser.page.body).toMatch(/<title>You are signed out\. · Sign in · /)
+  expect((await browser.open('/sign-in?notice=signed-out')).body).not.toContain('class="notice"')
+  const forged = web.browser()
+  for (const notice of ['signed-out', 'You+won', 'constructor', '<b>x</b>', 'signed-out&notice=<b>'])
+    for (const cookie of ['', 'signed-out', 'A'.repeat(80)]) {
+      if (cookie !== '') forged.cookies.set(COOKIES.notice.name, cookie)
+      const { body } = await forged.open(`/sign-in?notice=${notice}`)
+      expect(body, notice).not.toMatch(/class="notice"|You won|<b>/)
+    }
 })
 
 it('counts a cookie that is sent twice as none', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { COOKIES } from '#web/http/cookies.ts'
 import { startWeb, type TestWeb } from '#tests/support/web.ts'
 
 let web: TestWeb
@@ -37,7 +38,7 @@ describe('the members page', () => {
     await owner.open(`${BASE}/members/${id}/role`)
     expect(owner.page.body).toMatch(/value="sales" checked>[^]*Sales[^]*May see the catalog/)
     await owner.submit(`${BASE}/members/${id}/role`, { role: 'admin' })
-    expect(owner.page.body).toContain('The role was changed.')
+    expect(owner.page.body).toContain('Sales Acme is now Admin. It applies from their next click.')
     expect((await sales.open(`${BASE}/members`)).status).toBe(200)
   })
 
@@ -58,9 +59,41 @@ describe('the members page', () => {
     const role = `${BASE}/members/${await memberId('owner@acme.test')}/role`
     await owner.open(role)
     await owner.submit(role, { role: 'viewer' })
+    await owner.submit(role, { role: 'viewer' })
     expect(owner.page.status).toBe(422)
     expect(owner.page.body).toContain('A shop needs at least one owner.')
-    expect(owner.page.body).toContain('<title>Error: Role of Owner Acme')
+    expect(owner.page.body).toContain('<title>Error: Your own role')
+  })
+
+  it('asks a person who changes their own role, says what they lose, and leads to the start page', async () => {
+    const admin = await web.signedIn('admin@acme.test', 'acme-print')
+    await admin.open(`${BASE}/members`)
+    expect(admin.page.body).toMatch(/Admin Acme <span class="badge good">You<\/span>/)
+    const role = `${BASE}/members/${await memberId('admin@acme.test')}/role`
+    await admin.open(role)
+    await admin.submit(role, { role: 'viewer' })
+    expect(admin.page.body).toContain('<h1>Change your own role to Viewer?</h1>')
+    expect(admin.page.body).toContain('<li>manage members</li>')
+    expect(admin.page.body).not.toContain('<li>see the catalog</li>')
+    expect((await admin.request(`${BASE}/members`)).status).toBe(200)
+    await admin.submit(role, { role: 'viewer' })
+    expect(admin.page.status).toBe(200)
+    expect(admin.page.body).toContain('Your own role is now Viewer.')
+    expect(admin.page.body).toContain('<h1>Acme Print</h1>')
+    await web.service.sql`update app.memberships set role_id = 2 where id = ${await memberId('admin@acme.test')}`
+  })
+
+  it('lets a person leave the shop, and says that they left it', async () => {
+    const member = await web.service.newTenant('owner', 'admin')
+    const admin = web.browser()
+    admin.cookies.set(COOKIES.session.name, member.admin.token)
+    await admin.open(`/s/${member.slug}/members`)
+    const [, leave = ''] = /href="([^"]*\/remove)">Leave the shop/.exec(admin.page.body) ?? []
+    await admin.open(leave)
+    expect(admin.page.body).toMatch(/<h1>Leave [^<]*\?<\/h1>/)
+    await admin.submit(leave)
+    expect(admin.page.body).toMatch(/You left [^<]*\. Sign in to work in another shop\./)
+    expect(admin.cookies.has(COOKIES.session.name)).toBe(false)
   })
 
   it('asks before it removes somebody, and ends their session', async () => {
@@ -73,7 +106,7 @@ describe('the members page', () => {
     expect(owner.page.body).toContain('will lose access to Acme Print immediately')
     expect((await viewer.open(BASE)).status).toBe(200)
     await owner.submit(`${BASE}/members/${id}/remove`)
-    expect(owner.page.body).toContain('The person was removed from the shop.')
+    expect(owner.page.body).toContain('Viewer Acme was removed from the shop.')
     await viewer.open(BASE)
     expect(viewer.page.body).toContain('<h1>Sign in</h1>')
     expect((await owner.open(`${BASE}/members/${crypto.randomUUID()}/remove`)).status).toBe(404)
@@ -85,20 +118,79 @@ describe('the invitations page', () => {
     const owner = await web.signedIn('owner@acme.test', 'acme-print')
     await owner.open(`${BASE}/invitations`)
     await owner.submit(`${BASE}/invitations`, { email: 'newcomer@shops.test', role: 'sales' })
-    expect(owner.page.body).toContain('The invitation is on its way.')
+    const onItsWay = 'The invitation of newcomer@shops.test as Sales is on its way.'
+    expect(owner.page.body).toContain(onItsWay)
     const [, resend = ''] = /action="([^"]*\/resend)"/.exec(owner.page.body) ?? []
     await owner.submit(resend)
-    expect(owner.page.body).toContain('The invitation is on its way.')
+    expect(owner.page.body).toContain(onItsWay)
     await owner.submit(resend.replace(/resend$/, 'cancel'))
+    expect(owner.page.body).toContain('The invitation of newcomer@shops.test was cancelled.')
     expect(owner.page.body).toContain('No open invitations')
+  })
+
+  it('invites what people paste, and says of each address what became of it', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    await owner.open(`${BASE}/invitations`)
+    expect(owner.page.body).toMatch(/value="viewer" checked>[^]*Viewer[^]*May see the catalog/)
+    const pasted =
+      'Ann Archer <ann@paste.test>, "Roe, Bob" <bob@paste.test>; ann@PASTE.test\r\nno address, admin@acme.test'
+    await owner.submit(`${BASE}/invitations`, { email: pasted, role: 'sales' })
+    expect(owner.page.status).toBe(422)
+    const { body } = owner.page
+    expect(body).toContain('The invitation of ann@paste.test as Sales is on its way.')
+    expect(body).toContain('The invitation of bob@paste.test as Sales is on its way.')
+    expect(body).toMatch(/no address: Enter an email address/)
+    expect(body).toContain('admin@acme.test: This person is a member of the shop already.')
+    expect(body).toMatch(/<textarea id="field-email"[^>]*>\nno address\nadmin@acme.test<\/textarea>/)
+    await owner.submit(`${BASE}/invitations`, { email: 'ann@paste.test carl@paste.test', role: 'designer' })
+    expect(owner.page.status).toBe(200)
+    expect(owner.page.body).toContain(
+      'The invitation of ann@paste.test (before: Sales) and carl@paste.test as Designer is on its way.',
+    )
+    const sent = await web.service
+      .sql`select email, role_id from app.tokens where email collate "C" like '%@paste.test' order by email`
+    expect(sent).toHaveLength(3)
+  })
+
+  it('sends each of several invitations once after a double press, and none of more than 20', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    await owner.open(`${BASE}/invitations`)
+    const fields = { ...owner.hidden(`${BASE}/invitations`), email: 'a@twice.test, b@twice.test', role: 'viewer' }
+    for (const _ of [1, 2]) expect((await owner.post(`${BASE}/invitations`, fields)).status).toBe(303)
+    const count = async () =>
+      Number(
+        (
+          await web.service
+            .sql`select count(*) from app.audit_log where action = 'invitation.created' and after->>'email' like '%@twice.test'`
+        )[0]?.['count'],
+      )
+    expect(await count()).toBe(2)
+    await owner.open(`${BASE}/invitations`)
+    const many = Array.from({ length: 21 }, (_, index) => `p${index}@twice.test`).join(';')
+    await owner.submit(`${BASE}/invitations`, { email: many, role: 'viewer' })
+    expect(owner.page.status).toBe(422)
+    expect(owner.page.body).toContain('These are 21 addresses. Invite at most 20 at a time.')
+    expect(await count()).toBe(2)
+  })
+
+  it('changes the role of an invited person in words for an invited person', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    await owner.open(`${BASE}/invitations`)
+    await owner.submit(`${BASE}/invitations`, { email: 'waits@shops.test', role: 'sales' })
+    const [, role = ''] =
+      /href="([^"]*\/role)">Change role<span class="unseen"> waits@shops.test/.exec(owner.page.body) ?? []
+    await owner.open(role)
+    await owner.submit(role, { role: 'designer' })
+    expect(owner.page.body).toContain('waits@shops.test is now invited as Designer.')
   })
 
   it('says what to do about an invitation that came back, and offers no mail that is never sent', async () => {
     const owner = await web.signedIn('owner@acme.test', 'acme-print')
     await owner.open(`${BASE}/invitations`)
     await owner.submit(`${BASE}/invitations`, { email: 'misspelt@shops.test', role: 'sales' })
-    const [, resend = ''] = /action="([^"]*\/resend)"/.exec(owner.page.body) ?? []
-    await web.service.sql`update app.tokens set bounced_at = now() where email = 'misspelt@shops.test'`
+    const [row] = await web.service.sql`
+      update app.tokens set bounced_at = now() where email = 'misspelt@shops.test' returning id`
+    const resend = `${BASE}/invitations/${row?.['id']}/resend`
     await owner.open(`${BASE}/invitations`)
     expect(owner.page.body).toContain('This address did not accept our mail.')
     expect(owner.page.body).not.toContain(resend)
@@ -115,8 +207,8 @@ describe('the invitations page', () => {
       await owner.submit(`${BASE}/invitations`, { email, role: 'sales' })
       expect(owner.page.status).toBe(422)
       expect(owner.page.body).toMatch(new RegExp(`id="field-email-error">.*${message}`))
-      expect(owner.page.body).toContain(`value="${email}"`)
-      expect(owner.page.body).toContain('<option value="sales" selected>')
+      expect(owner.page.body).toContain(`\n${email}</textarea>`)
+      expect(owner.page.body).toContain('value="sales" checked>')
     }
   })
 })
@@ -128,7 +220,7 @@ describe('the roles page', () => {
     expect(owner.page.body).toContain('<option value="viewer" selected>')
     const role = { label: 'Night shift', code: 'night-shift', based_on: 'production' }
     await owner.submit(`${BASE}/roles`, { ...role, 'add-deal.price.read': 'yes' })
-    expect(owner.page.body).toContain('The role was added.')
+    expect(owner.page.body).toContain('The role Night shift was added.')
     const [, edit = ''] = new RegExp(`href="(${BASE}/roles/\\d+)">Night shift`).exec(owner.page.body) ?? []
     await owner.open(edit)
     expect(owner.page.body).toContain('name="add-deal.price.read" value="yes" checked')
@@ -139,7 +231,7 @@ describe('the roles page', () => {
     expect(owner.page.body).toMatch(/id="field-code-error">.*The shop has a role of this code already/)
     await owner.open(edit)
     await owner.submit(`${edit}/delete`)
-    expect(owner.page.body).toContain('The role was deleted.')
+    expect(owner.page.body).toContain('The role Late shift was deleted.')
     expect((await owner.open(edit)).status).toBe(404)
   })
 })

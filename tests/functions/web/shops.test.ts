@@ -76,7 +76,7 @@ describe('a suspended shop', () => {
     expect(staff.page.body).toContain('Ask an owner of the shop.')
     expect(staff.page.body).not.toContain('You are in no shop yet')
     const owner = await web.signedIn('owner@suspended.test')
-    expect(owner.page.body).toContain('Ask the support of the platform what to do.')
+    expect(owner.page.body).toContain('Ask the support of Tenantry what to do.')
     await suspend('shop-21', 'active')
     expect((await owner.open('/shops')).body).toContain('<h1>Peña Bordados 21</h1>')
   })
@@ -93,4 +93,13 @@ describe('a suspended shop', () => {
     }
     await suspend('shop-23', 'active')
   })
+})
+
+it('says on the start page in words what the role permits, and nothing else', async () => {
+  const { body } = (await web.signedIn('designer@acme.test', 'acme-print')).page
+  const permitted = [...(body.split('What your role permits')[1] ?? '').matchAll(/<li>([^<]*)<\/li>/g)].map(
+    ([, text]) => text,
+  )
+  expect(permitted).toEqual(expect.arrayContaining(['see designs', 'change designs', 'see deals']))
+  for (const other of ['change deals', 'approve designs', 'manage members']) expect(permitted).not.toContain(other)
 })

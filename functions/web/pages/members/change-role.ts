@@ -1,14 +1,16 @@
+import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import * as v from 'valibot'
 import type { Client } from '#shared/client/client.ts'
-import { mayGive } from '#shared/identity/may-give.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
-import { type ListedRole, type Member, nameOf } from '#web/pages/members/people.ts'
-import { permissionsOf } from '#web/pages/members/roles.ts'
+import { optional } from '#web/http/query.ts'
+import { explained, isOwn, type ListedRole, type Member, nameOf } from '#web/pages/members/people.ts'
+import { lost } from '#web/pages/members/permitted.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import { form, radios } from '#web/view/form.ts'
+import { confirmation, withQuery } from '#web/view/parts.ts'
 
 interface Found {
   readonly member: Member
@@ -23,17 +25,31 @@ async function findMember(call: Client['call'], id: string): Promise<Found> {
 export const chooseRole = page({
   route: 'GET /s/{slug}/members/{id}/role',
   access: { permission: 'member.manage' },
+  query: v.object({ to: optional }),
   load: ({ call, params }) => findMember(call, params.id),
-  handle: async (context) => roleView(context, context.data),
+  async handle(context) {
+    const { data, query, session } = context
+    const chosen = data.roles.find(({ code }) => code === query.to && code !== data.member.role.code)
+    return isOwn(session, data.member) && chosen !== undefined
+      ? ownRoleView(context, data, chosen)
+      : roleView(context, data)
+  },
 })
 
+/** A person who changes their own role is asked first, on a page that says what they lose. */
 export const changeMemberRole = page({
   route: 'POST /s/{slug}/members/{id}/role',
   access: { permission: 'member.manage' },
-  form: v.object({ role: v.string() }),
-  async handle({ params, form, call }) {
-    await call('PATCH /v1/members/{id}', { params: { id: params.id }, body: { role: form.role } })
-    return redirect(shopPath(params.slug, '/members'), { notice: 'role-changed' })
+  form: v.object({ role: v.string(), own: optional }),
+  async handle({ params, form, call, session, language, path }) {
+    const { role, own } = form
+    if (own === 'asks' && role !== session.role.code) return redirect(withQuery(path, { to: role }))
+    const member = await call('PATCH /v1/members/{id}', { params: { id: params.id }, body: { role } })
+    const about = { who: nameOf(member), role: roleName(language, member.role) }
+    if (isOwn(session, member)) return redirect(shopPath(params.slug), { notice: 'own-role-changed', about })
+    return member.accepted_at === null
+      ? redirect(shopPath(params.slug, '/invitations'), { notice: 'invited-role-changed', about })
+      : redirect(shopPath(params.slug, '/members'), { notice: 'role-changed', about })
   },
   again: async (context) => roleView(context, await findMember(context.call, context.params.id)),
 })
@@ -41,26 +57,39 @@ export const changeMemberRole = page({
 /** Offers the roles that the person may give, each with what it may do. */
 function roleView(ui: ShopUi, { member, roles }: Found): View {
   const { t, session } = ui
-  const back = shopPath(session.tenant.slug, '/members')
+  const back = shopPath(session.tenant.slug, member.accepted_at === null ? '/invitations' : '/members')
   return view({
-    title: t.members.roleOf(nameOf(member)),
+    title: isOwn(session, member) ? t.members.ownRole : t.members.roleOf(nameOf(member)),
     content: html`<p class="quiet">${shownEmail(member.user.email)}</p>
 ${form(ui, {
-  to: `${back}/${member.id}/role`,
+  to: shopPath(session.tenant.slug, `/members/${member.id}/role`),
+  hidden: isOwn(session, member) ? { own: 'asks' } : {},
   fields: radios(ui, {
     name: 'role',
     legend: t.members.role,
     value: member.role.code,
-    options: roles
-      .filter((role) => mayGive(session, role))
-      .map(({ code, label, permissions }) => ({
-        value: code,
-        label,
-        hint: t.members.may(permissionsOf(t.roles, permissions)),
-      })),
+    options: explained(ui, roles),
   }),
   submit: t.members.change,
   back,
 })}`,
+  })
+}
+
+function ownRoleView(ui: ShopUi, { member }: Found, chosen: ListedRole): View {
+  const { t, session, language } = ui
+  const to = shopPath(session.tenant.slug, `/members/${member.id}/role`)
+  const less = lost(t.roles, session.permissions, chosen.permissions)
+  return view({
+    title: t.members.ownRoleTitle(roleName(language, chosen)),
+    content: confirmation(ui, {
+      text: html`<p>${less.length === 0 ? t.members.losesNothing : t.members.loses}</p>
+${less.length > 0 && html`<ul class="abilities">${less.map((each) => html`<li>${each}</li>`)}</ul>`}
+<p>${t.members.othersGive}</p>`,
+      to,
+      hidden: { role: chosen.code },
+      label: t.members.changeOwn,
+      back: to,
+    }),
   })
 }

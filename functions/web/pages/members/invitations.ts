@@ -1,3 +1,4 @@
+import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import * as v from 'valibot'
 import { type Client, ProblemError, type ReplyOf } from '#shared/client/client.ts'
@@ -7,12 +8,12 @@ import { page, type ShopUi } from '#web/http/page.ts'
 import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import { unlessGone } from '#web/http/unless-gone.ts'
-import { actionButton, field, form, select } from '#web/view/form.ts'
+import { actionButton, form, radios, textArea } from '#web/view/form.ts'
 import { badge, empty, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
-import { type ListedRole, optionsOf } from '#web/pages/members/people.ts'
+import { explained, leastOf, type ListedRole } from '#web/pages/members/people.ts'
 
-type Invitation = ReplyOf<'GET /v1/members/invitations'>['data'][number]
+export type Invitation = ReplyOf<'GET /v1/members/invitations'>['data'][number]
 
 interface Found {
   readonly invitations: { readonly data: readonly Invitation[]; readonly next_cursor: string | null }
@@ -35,42 +36,27 @@ export const listInvitations = page({
 })
 
 /** The first page of the list, with the form. */
-const firstInvitations = async (context: ShopUi & { readonly call: Client['call'] }): Promise<View> =>
+export const firstInvitations = async (context: ShopUi & { readonly call: Client['call'] }): Promise<View> =>
   invitationsView(context, await findInvitations(context.call, null))
 
 const JUST_MS = 60_000
 
 /** Sends an invitation. The API mails none twice within minutes: after a second press, the first is on its way. */
-async function unlessJustSent(
-  sending: Promise<unknown>,
+export async function unlessJustSent(
+  sending: Promise<Invitation>,
   { call, inviteTtlSeconds }: { readonly call: Client['call']; readonly inviteTtlSeconds: number },
   isIt: (invitation: Invitation) => boolean,
-): Promise<void> {
+): Promise<Invitation> {
   try {
-    await sending
+    return await sending
   } catch (error) {
     if (!(error instanceof ProblemError) || error.status !== 429) throw error
-    const { data } = await call('GET /v1/members/invitations', {})
-    const sentAt = Date.parse(data.find(isIt)?.expires_at ?? '') - inviteTtlSeconds * 1000
-    if (!(Date.now() - sentAt < JUST_MS)) throw error
+    const sent = (await call('GET /v1/members/invitations', { query: { limit: 100 } })).data.find(isIt)
+    if (sent === undefined || Date.now() - (Date.parse(sent.expires_at) - inviteTtlSeconds * 1000) >= JUST_MS)
+      throw error
+    return sent
   }
 }
-
-export const invite = page({
-  route: 'POST /s/{slug}/invitations',
-  access: { permission: 'member.manage' },
-  creates: true,
-  form: v.object({ email: v.string(), role: v.string() }),
-  fieldOf: { 'already-member': 'email' },
-  async handle(context) {
-    const { params, form, call, idempotencyKey } = context
-    const [email, role] = [form.email.trim(), form.role]
-    const isIt = (open: Invitation) => open.email.toLowerCase() === email.toLowerCase() && open.role === role
-    await unlessJustSent(call('POST /v1/members/invite', { body: { email, role }, idempotencyKey }), context, isIt)
-    return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-sent' })
-  },
-  again: firstInvitations,
-})
 
 export const resendInvitation = page({
   route: 'POST /s/{slug}/invitations/{id}/resend',
@@ -79,8 +65,11 @@ export const resendInvitation = page({
   async handle(context) {
     const { params, call } = context
     const sending = call('POST /v1/members/invitations/{id}/resend', { params: { id: params.id } })
-    await unlessJustSent(sending, context, ({ id }) => id === params.id)
-    return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-sent' })
+    const { email, role } = await unlessJustSent(sending, context, ({ id }) => id === params.id)
+    const { data: roles } = await call('GET /v1/roles')
+    const own = roles.find(({ code }) => code === role)
+    const about = { who: shownEmail(email), role: own === undefined ? role : roleName(context.language, own) }
+    return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-sent', about })
   },
   again: firstInvitations,
 })
@@ -90,8 +79,9 @@ export const cancelInvitation = page({
   access: { permission: 'member.manage' },
   formAt: '/s/{slug}/invitations',
   async handle({ params, call }) {
-    await unlessGone(call('DELETE /v1/members/invitations/{id}', { params: { id: params.id } }))
-    return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-cancelled' })
+    const cancelled = await unlessGone(call('DELETE /v1/members/invitations/{id}', { params: { id: params.id } }))
+    const about = { who: cancelled === null ? '' : shownEmail(cancelled.email) }
+    return redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-cancelled', about })
   },
   again: firstInvitations,
 })
@@ -102,9 +92,9 @@ function invitationsView(ui: ShopUi, { invitations, roles, cursor }: Found): Vie
   const { session } = ui
   const { invitations: texts, members } = ui.t
   const base = shopPath(session.tenant.slug, '/invitations')
-  const givable = optionsOf(session, roles)
+  const givable = explained(ui, roles)
   const mayChange = ({ role }: Invitation) => givable.some(({ value }) => value === role)
-  const labelOf = new Map(roles.map(({ code, label }) => [code, label]))
+  const labelOf = new Map(roles.map((role) => [role.code, roleName(ui.language, role)]))
   const list = table<Invitation>(
     {
       caption: texts.caption,
@@ -121,7 +111,7 @@ function invitationsView(ui: ShopUi, { invitations, roles, cursor }: Found): Vie
           head: members.actions,
           cell: (invitation) =>
             mayChange(invitation) &&
-            html`${invitation.bounced_at !== null && html`<p>${texts.bouncedText}</p>`}<div class="actions">${invitation.bounced_at === null && actionButton(ui, { to: `${base}/${invitation.id}/resend`, label: texts.resend, about: shownEmail(invitation.email) })} ${actionButton(ui, { to: `${base}/${invitation.id}/cancel`, label: texts.cancel, about: shownEmail(invitation.email) })}</div>`,
+            html`${invitation.bounced_at !== null && html`<p>${texts.bouncedText}</p>`}<div class="actions"><a href="${shopPath(session.tenant.slug, `/members/${invitation.id}/role`)}">${members.change}<span class="unseen"> ${shownEmail(invitation.email)}</span></a> ${invitation.bounced_at === null && actionButton(ui, { to: `${base}/${invitation.id}/resend`, label: texts.resend, about: shownEmail(invitation.email) })} ${actionButton(ui, { to: `${base}/${invitation.id}/cancel`, label: texts.cancel, about: shownEmail(invitation.email) })}</div>`,
         },
       ],
     },
@@ -133,13 +123,8 @@ function invitationsView(ui: ShopUi, { invitations, roles, cursor }: Found): Vie
 ${form(ui, {
   to: base,
   fields: [
-    field(ui, { name: 'email', label: texts.email, hint: texts.emailHint, type: 'email', autocomplete: 'off' }),
-    select(ui, {
-      name: 'role',
-      label: members.role,
-      value: 'viewer',
-      options: givable,
-    }),
+    textArea(ui, { name: 'email', label: texts.emails, hint: texts.emailsHint, rows: 3 }),
+    radios(ui, { name: 'role', legend: members.role, value: leastOf(ui, roles), options: givable }),
   ],
   submit: texts.send,
 })}

@@ -1,3 +1,4 @@
+import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import * as v from 'valibot'
 import { shopPath } from '#web/http/addresses.ts'
@@ -5,7 +6,7 @@ import { html } from '#web/http/html.ts'
 import { page } from '#web/http/page.ts'
 import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { view } from '#web/http/reply.ts'
-import { type Member, MEMBER_STATUSES, nameOf, stateOf } from '#web/pages/members/people.ts'
+import { isOwn, type Member, MEMBER_STATUSES, nameOf, stateOf } from '#web/pages/members/people.ts'
 import { filters } from '#web/view/filters.ts'
 import { badge, empty, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
@@ -40,13 +41,13 @@ export const listMembers = page({
           {
             head: texts.person,
             cell: (member) =>
-              html`${nameOf(member)}${member.user.full_name !== null && html` <span class="quiet">${shownEmail(member.user.email)}</span>`}`,
+              html`${nameOf(member)} ${isOwn(session, member) && badge(texts.you, 'good')}${member.user.full_name !== null && html` <span class="quiet">${shownEmail(member.user.email)}</span>`}`,
           },
           {
             head: texts.status,
             cell: (member) => badge(texts.states[stateOf(member)], TONES[stateOf(member)]),
           },
-          { head: texts.role, cell: ({ role }) => role.label },
+          { head: texts.role, cell: ({ role }) => roleName(context.language, role) },
           {
             head: texts.since,
             cell: (member) => when(context, member.revoked_at ?? member.accepted_at ?? member.created_at),
@@ -55,7 +56,7 @@ export const listMembers = page({
             head: texts.actions,
             cell: (member) =>
               mayChange(member) &&
-              html`<div class="actions">${action(member, 'role', texts.change)} ${action(member, 'remove', texts.remove)}</div>`,
+              html`<div class="actions">${action(member, 'role', texts.change)} ${action(member, 'remove', isOwn(session, member) ? texts.leave : texts.remove)}</div>`,
           },
         ],
       },

@@ -1,7 +1,10 @@
+import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import type { ReplyOf } from '#shared/client/client.ts'
 import { mayGive } from '#shared/identity/may-give.ts'
 import type { ShopUi } from '#web/http/page.ts'
+import { permissionsOf } from '#web/pages/members/permitted.ts'
+import type { Option } from '#web/view/form.ts'
 
 export type Member = ReplyOf<'GET /v1/members'>['data'][number]
 export type ListedRole = ReplyOf<'GET /v1/roles'>['data'][number]
@@ -16,13 +19,29 @@ export function stateOf({ accepted_at, revoked_at, user }: Member): 'removed' | 
   return user.disabled ? 'disabled' : 'active'
 }
 
+/** Whether a member is the person of the session. */
+export const isOwn = ({ user }: ShopUi['session'], member: Member): boolean => member.user.id === user.id
+
 /** The name of a person, or the address of one who has none yet. */
 export const nameOf = ({ user }: { readonly user: Pick<Member['user'], 'full_name' | 'email'> }): string =>
   user.full_name ?? shownEmail(user.email)
 
+/** The roles that the person of the session may give, the highest first, each with what it may do. */
+export const explained = (ui: ShopUi, roles: readonly ListedRole[]): (Option & { readonly hint: string })[] =>
+  roles
+    .filter((role) => mayGive(ui.session, role))
+    .map((role) => ({
+      value: role.code,
+      label: roleName(ui.language, role),
+      hint: ui.t.members.may(permissionsOf(ui.t.roles, role.permissions)),
+    }))
+
+/** The code of the role that may do the least, of those that the person may give. */
+export const leastOf = (ui: ShopUi, roles: readonly ListedRole[]): string =>
+  roles
+    .filter((role) => mayGive(ui.session, role))
+    .toSorted((a, b) => a.rank - b.rank || a.permissions.length - b.permissions.length)[0]?.code ?? ''
+
 /** The roles that the person of the session may give, as options. */
-export const optionsOf = (
-  session: ShopUi['session'],
-  roles: readonly ListedRole[],
-): { value: string; label: string }[] =>
-  roles.filter((role) => mayGive(session, role)).map(({ code, label }) => ({ value: code, label }))
+export const optionsOf = ({ session, language }: ShopUi, roles: readonly ListedRole[]): Option[] =>
+  roles.filter((role) => mayGive(session, role)).map((role) => ({ value: role.code, label: roleName(language, role) }))

@@ -1,11 +1,13 @@
+import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import { shopPath } from '#web/http/addresses.ts'
+import { deleteCookie } from '#web/http/cookies.ts'
 import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import { unlessGone } from '#web/http/unless-gone.ts'
 import { confirmation } from '#web/view/parts.ts'
-import { type Member, nameOf } from '#web/pages/members/people.ts'
+import { isOwn, type Member, nameOf } from '#web/pages/members/people.ts'
 
 export const confirmRemoval = page({
   route: 'GET /s/{slug}/members/{id}/remove',
@@ -14,12 +16,22 @@ export const confirmRemoval = page({
   handle: async (context) => removalView(context, context.data),
 })
 
+/** Who removes themself has left the shop, and their sessions in it have ended. */
 export const removeMember = page({
   route: 'POST /s/{slug}/members/{id}/remove',
   access: { permission: 'member.manage' },
-  async handle({ params, call }) {
-    await unlessGone(call('DELETE /v1/members/{id}', { params: { id: params.id } }))
-    return redirect(shopPath(params.slug, '/members'), { notice: 'member-removed' })
+  async handle({ params, call, session }) {
+    const removed = await unlessGone(call('DELETE /v1/members/{id}', { params: { id: params.id } }))
+    if (removed !== null && isOwn(session, removed))
+      return redirect('/sign-in', {
+        notice: 'shop-left',
+        about: { shop: session.tenant.legal_name },
+        cookies: [deleteCookie('session'), deleteCookie('csrf')],
+      })
+    const about = { who: removed === null ? '' : nameOf(removed) }
+    return removed !== null && removed.accepted_at === null
+      ? redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-cancelled', about })
+      : redirect(shopPath(params.slug, '/members'), { notice: 'member-removed', about })
   },
   again: async (context) =>
     removalView(context, await context.call('GET /v1/members/{id}', { params: { id: context.params.id } })),
@@ -27,16 +39,28 @@ export const removeMember = page({
 
 function removalView(ui: ShopUi, member: Member): View {
   const { members: texts } = ui.t
-  const back = shopPath(ui.session.tenant.slug, '/members')
-  const to = `${back}/${member.id}/remove`
+  const { tenant } = ui.session
+  const isInvited = member.accepted_at === null
+  const back = shopPath(tenant.slug, isInvited ? '/invitations' : '/members')
+  const words = wordsOf(ui, member)
   return view({
-    title: texts.removeTitle(nameOf(member)),
+    title: words.title,
     content: confirmation(ui, {
-      text: html`<p>${texts.removeText(nameOf(member), ui.session.tenant.legal_name)}</p>
-<dl><dt>${texts.email}</dt><dd>${shownEmail(member.user.email)}</dd><dt>${texts.role}</dt><dd>${member.role.label}</dd></dl>`,
-      to,
-      label: texts.removeConfirm,
+      text: html`<p>${words.text}</p>
+<dl><dt>${texts.email}</dt><dd>${shownEmail(member.user.email)}</dd><dt>${texts.role}</dt><dd>${roleName(ui.language, member.role)}</dd></dl>`,
+      to: shopPath(tenant.slug, `/members/${member.id}/remove`),
+      label: words.confirm,
       back,
     }),
   })
+}
+
+function wordsOf({ t, session }: ShopUi, member: Member): { title: string; text: string; confirm: string } {
+  const { members: texts, invitations } = t
+  const [name, shop] = [nameOf(member), session.tenant.legal_name]
+  if (isOwn(session, member))
+    return { title: texts.leaveTitle(shop), text: texts.leaveText(shop), confirm: texts.leaveConfirm }
+  if (member.accepted_at === null)
+    return { title: invitations.cancelTitle(name), text: invitations.cancelText, confirm: invitations.cancel }
+  return { title: texts.removeTitle(name), text: texts.removeText(name, shop), confirm: texts.removeConfirm }
 }

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { ProblemError } from '#shared/client/client.ts'
 import { notFound } from '#shared/base/problem.ts'
 import { mayGive } from '#shared/identity/may-give.ts'
+import { roleName } from '#shared/identity/role-names.ts'
 import { EVERY_PERMISSION, holds, PERMISSIONS, type Permission } from '#shared/identity/permissions.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { html } from '#web/http/html.ts'
@@ -11,8 +12,8 @@ import { redirect, type View, view } from '#web/http/reply.ts'
 import { unlessGone } from '#web/http/unless-gone.ts'
 import { checkboxes, field, form, select } from '#web/view/form.ts'
 import { badge, confirmation, table } from '#web/view/parts.ts'
-import type { Ui } from '#web/view/ui.ts'
 import { type ListedRole, optionsOf } from '#web/pages/members/people.ts'
+import { permissionsOf } from '#web/pages/members/permitted.ts'
 
 const PREFIX = 'add-'
 
@@ -50,7 +51,7 @@ export const createRole = page({
       if (same?.label !== label || same.based_on !== based_on || !add.every((each) => holds(same.permissions, each)))
         throw error
     }
-    return redirect(shopPath(params.slug, '/roles'), { notice: 'role-created' })
+    return redirect(shopPath(params.slug, '/roles'), { notice: 'role-created', about: { role: label } })
   },
   again: async (context) => rolesView(context, (await context.call('GET /v1/roles')).data),
 })
@@ -68,8 +69,8 @@ export const updateRole = page({
   form: v.looseObject({ label: v.string(), ...Added }),
   async handle({ params, form, call }) {
     const body = { label: form.label, add: addedOf(form) }
-    await call('PATCH /v1/roles/{id}', { params: { id: params.role }, body })
-    return redirect(shopPath(params.slug, '/roles'), { notice: 'role-updated' })
+    const { label } = await call('PATCH /v1/roles/{id}', { params: { id: params.role }, body })
+    return redirect(shopPath(params.slug, '/roles'), { notice: 'role-updated', about: { role: label } })
   },
   again: async (context) => {
     const { data } = await context.call('GET /v1/roles')
@@ -82,8 +83,8 @@ export const deleteRole = page({
   access: { permission: 'member.manage' },
   formAt: '/s/{slug}/roles/{role}',
   async handle({ params, call }) {
-    await unlessGone(call('DELETE /v1/roles/{id}', { params: { id: params.role } }))
-    return redirect(shopPath(params.slug, '/roles'), { notice: 'role-deleted' })
+    const deleted = await unlessGone(call('DELETE /v1/roles/{id}', { params: { id: params.role } }))
+    return redirect(shopPath(params.slug, '/roles'), { notice: 'role-deleted', about: { role: deleted?.label ?? '' } })
   },
   again: async (context) => {
     const { data } = await context.call('GET /v1/roles')
@@ -96,14 +97,6 @@ function ownRole(roles: readonly ListedRole[], id: string): { role: ListedRole; 
   if (role === undefined) throw notFound('the shop has no role of its own with this id')
   return { role, base: roles.find(({ code, tenant_role: own }) => !own && code === role.based_on) ?? null }
 }
-
-/** What a role may do, in words. */
-export const permissionsOf = (texts: Ui['t']['roles'], permissions: readonly string[]) =>
-  permissions.includes(EVERY_PERMISSION)
-    ? texts.everything
-    : PERMISSIONS.filter((permission) => holds(permissions, permission))
-        .map((permission) => texts.permissions[permission])
-        .join(', ')
 
 /** The permissions that a person may add to a role: those that they hold. */
 const addable = ({ session, t }: ShopUi) =>
@@ -126,7 +119,7 @@ function rolesView(ui: ShopUi, roles: readonly ListedRole[]): View {
           cell: (role) =>
             role.tenant_role && mayGive(session, role)
               ? html`<a href="${base}/${role.id}">${role.label}</a>`
-              : role.label,
+              : roleName(ui.language, role),
         },
         {
           head: texts.kind,
@@ -147,7 +140,7 @@ ${form(ui, {
   fields: [
     field(ui, { name: 'label', label: texts.label, autocomplete: 'off' }),
     field(ui, { name: 'code', label: texts.code, hint: texts.codeHint, autocomplete: 'off' }),
-    select(ui, { name: 'based_on', label: texts.basedOn, value: 'viewer', options: optionsOf(session, bases) }),
+    select(ui, { name: 'based_on', label: texts.basedOn, value: 'viewer', options: optionsOf(ui, bases) }),
     checkboxes(ui, { legend: texts.adds, prefix: PREFIX, options: addable(ui) }, []),
   ],
   submit: texts.create,
@@ -163,7 +156,7 @@ function roleView(ui: ShopUi, { role, base }: { readonly role: ListedRole; reado
   const options = addable(ui).filter(({ value }) => !holds(ofBase, value))
   return view({
     title: texts.editTitle(role.label),
-    content: html`<p class="prose">${texts.baseText(base?.label ?? '', permissionsOf(texts, ofBase))}</p>
+    content: html`<p class="prose">${texts.baseText(base === null ? '' : roleName(ui.language, base), permissionsOf(texts, ofBase))}</p>
 ${form(ui, {
   to,
   fields: [
