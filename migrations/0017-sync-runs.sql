@@ -14,8 +14,9 @@ create table app.sync_runs (
   -- When a worker last took the run or stored a page of it, and how often it was taken since then without a page.
   touched_at        timestamptz not null default now(),
   takes             smallint not null default 0,
-  -- The vendor's ids of the products to read, in the vendor's order, and how many of them were read.
+  -- The vendor's ids of the products to read, in the vendor's order, and how many of them were read. `total` stays when the run ends.
   products          text[],
+  total             integer,
   position          integer not null default 0,
   -- How many rows this run read.
   styles            integer not null default 0,
@@ -23,6 +24,10 @@ create table app.sync_runs (
   prices            integer not null default 0,
   unresolved        text[] not null default '{}',
   unresolved_sizes  integer not null generated always as (cardinality(unresolved)) stored,
+  -- How many SKUs it found that the catalog did not have, and how many prices it raised and lowered.
+  added             integer not null default 0,
+  dearer            integer not null default 0,
+  cheaper           integer not null default 0,
   -- How many SKUs it withdrew, or found gone and kept because they are most of all. Whether it may withdraw most of all.
   withdrawn         integer not null default 0,
   withheld          integer not null default 0,
@@ -40,10 +45,11 @@ select app.enforce_tenant('app.sync_runs');
 grant select, insert (tenant_id, vendor, vendor_account_id, withdraw_most), update (status, finished_at, error)
   on app.sync_runs to identity_app;
 grant select,
-  update (status, started_at, finished_at, touched_at, takes, products, position, styles, variants, prices, unresolved, withdrawn, withheld, error)
+  update (status, started_at, finished_at, touched_at, takes, products, total, position, styles, variants, prices, unresolved, added, dearer, cheaper, withdrawn,
+    withheld, error)
   on app.sync_runs to identity_worker;
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.sync_runs is
   'linked: started_by; tenant: id, tenant_id, vendor, vendor_account_id, status, created_at, started_at, finished_at, touched_at, takes, '
-  'products, position, styles, variants, prices, unresolved, unresolved_sizes, withdrawn, withheld, withdraw_most, error';
+  'products, total, position, styles, variants, prices, unresolved, unresolved_sizes, added, dearer, cheaper, withdrawn, withheld, withdraw_most, error';

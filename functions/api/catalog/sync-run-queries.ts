@@ -1,6 +1,6 @@
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'
-import type { SyncRun } from './sync-run.ts'
+import { MOST_UNKNOWN_SIZES, type SyncRun } from './sync-run.ts'
 
 // Longer than a run can be without a worker, until its last worker abandons it.
 const ABANDONED_AFTER_MINUTES = 15
@@ -17,11 +17,14 @@ export async function searchRuns(sql: TenantTransaction, search: Search): Promis
   const { id = null, vendor = null, limit = 1 } = search
   const [createdAt, runId] = search.before ?? END
   const rows = await sql<SyncRun & { readonly sort_key: string }>`
-    select r.id, json_build_object('code', v.code, 'name', v.name) as vendor, r.vendor_account_id, r.status, r.started_by,
-           r.created_at, r.started_at, r.finished_at, r.styles, r.variants, r.prices, r.unresolved_sizes, r.withdrawn, r.withheld, r.error,
+    select r.id, json_build_object('code', v.code, 'name', v.name) as vendor, r.vendor_account_id,
+           json_build_object('label', a.label, 'account_number', a.account_number, 'status', a.status) as vendor_account, r.status, r.started_by,
+           r.created_at, r.started_at, r.finished_at, r.position as products_read,
+           r.total as products_total, r.styles, r.variants, r.prices, r.unresolved_sizes, r.added, r.dearer, r.cheaper, r.withdrawn, r.withheld, r.error,
            to_json(r.created_at) as sort_key
       from app.sync_runs r
       join app.vendors v on v.code = r.vendor
+      join app.vendor_accounts a on a.id = r.vendor_account_id and a.tenant_id = r.tenant_id
      where r.tenant_id = (select app.current_tenant())
        and (${id}::uuid is null or r.id = ${id}::uuid)
        and (${vendor}::text is null or r.vendor = ${vendor}::text)
@@ -35,6 +38,15 @@ export async function searchRuns(sql: TenantTransaction, search: Search): Promis
 export async function findRun(sql: TenantTransaction, id: string): Promise<SyncRun | null> {
   const [found] = await searchRuns(sql, { id })
   return found?.item ?? null
+}
+
+/** Returns the texts of sizes that a run could not resolve, in their order. */
+export async function findUnknownSizes(sql: TenantTransaction, id: string): Promise<string[]> {
+  const rows = await sql<{ size: string }>`
+    select size from app.sync_runs r, unnest(r.unresolved) as size
+     where r.id = ${id} and r.tenant_id = (select app.current_tenant())
+     order by size collate "C" limit ${MOST_UNKNOWN_SIZES}`
+  return rows.map(({ size }) => size)
 }
 
 /** Returns the vendor of an account that has a secret, or null. */

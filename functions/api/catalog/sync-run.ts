@@ -12,15 +12,25 @@ export const SyncRun = v.pipe(
     id: Id,
     vendor: v.object({ code: example('ss-activewear'), name: example('S&S Activewear') }),
     vendor_account_id: Id,
+    vendor_account: v.object({
+      label: v.nullable(example('Main account')),
+      account_number: example('123456'),
+      status: v.picklist(['verified', 'unverified', 'revoked']),
+    }),
     status: v.picklist(['queued', 'running', 'succeeded', 'failed']),
     started_by: v.nullable(Id),
     created_at: Timestamp,
     started_at: v.nullable(Timestamp),
     finished_at: v.nullable(Timestamp),
+    products_read: count('How many products of the vendor the run has read, also those without anything to sell.'),
+    products_total: v.nullable(count('How many products it reads. Null before the vendor has listed them.')),
     styles: count('How many products the run read.'),
     variants: count('How many SKUs it read.'),
     prices: count('How many prices it read.'),
     unresolved_sizes: count('How many different texts for a size are no known size.'),
+    added: count('How many SKUs the catalog did not have before.'),
+    dearer: count('How many prices rose.'),
+    cheaper: count('How many prices fell.'),
     withdrawn: count(
       'How many SKUs the vendor no longer lists, or no longer with a price. The run withdrew the SKU or the price.',
     ),
@@ -32,4 +42,20 @@ export const SyncRun = v.pipe(
   v.title('SyncRun'),
 )
 
+/** The most unknown sizes that a run names. */
+export const MOST_UNKNOWN_SIZES = 100
+
+export const SyncRunDetail = v.pipe(
+  v.object({
+    ...SyncRun.pipe[0].entries,
+    unknown_sizes: v.pipe(
+      v.array(example('2XTALL')),
+      v.maxLength(MOST_UNKNOWN_SIZES),
+      v.description(`The texts that are no known size, of ${MOST_UNKNOWN_SIZES} at most.`),
+    ),
+  }),
+  v.title('SyncRunDetail'),
+)
+
 export type SyncRun = Readonly<v.InferOutput<typeof SyncRun>>
+export type SyncRunDetail = Readonly<v.InferOutput<typeof SyncRunDetail>>

@@ -94,6 +94,8 @@ interface Definition<
   readonly access: A
   /** The navigation of the shop leads to this page, by the label in `navigation` of these texts. */
   readonly navigation?: NavigationName
+  /** Another address whose pages belong to it in the navigation. */
+  readonly covers?: string
   /** The query. One that does not parse is a 404. */
   readonly query?: Q
   /** The fields of the form, each a text. */
@@ -131,6 +133,7 @@ export interface Page {
   readonly path: string
   readonly access: PageAccess
   readonly navigation: NavigationName | null
+  readonly covers: string | null
   readonly query: Schema | null
   readonly form: Schema | null
   readonly load: ((context: LoadContext<unknown, unknown>) => Promise<unknown>) | null
@@ -162,6 +165,7 @@ export function page<
     throw new Error(`A page of a shop has an address below /s/{slug} and a permission, or neither: ${route}`)
   const defaults = {
     navigation: null,
+    covers: null,
     query: null,
     form: null,
     load: null,

@@ -80,8 +80,9 @@ ${actionButton(ui, { to: '/sign-out', label: ui.t.common.signOut })}
 </div>`
 
 function navigation(ui: Ui, slug: string, permissions: readonly string[]): Html {
-  const items = linksFor(ui, slug, permissions).map(({ name, to }) => {
-    const current = to === ui.path ? 'page' : name !== 'start' && ui.path.startsWith(`${to}/`) && 'true'
+  const items = linksFor(ui, slug, permissions).map(({ name, to, covers }) => {
+    const isBelow = (path: string | null) => path !== null && `${ui.path}/`.startsWith(`${path}/`)
+    const current = to === ui.path ? 'page' : name !== 'start' && (isBelow(to) || isBelow(covers)) && 'true'
     return html`<li><a href="${to}"${current !== false && html` aria-current="${current}"`}>${ui.t[name].navigation.label}</a></li>`
   })
   return html`<nav class="tabs" aria-label="${ui.t.common.shopPages}"><ul>${items}</ul></nav>`

@@ -87,6 +87,8 @@ legend{font-weight:600;padding:0 .35rem}
 .badge.good{color:var(--good);background:var(--good-ground)}
 .badge.warn{color:var(--warn);background:var(--warn-ground)}
 .badge.bad{color:var(--bad);background:var(--bad-ground)}
+.progress{max-width:30rem}
+progress{display:block;width:100%;height:1rem;accent-color:var(--main)}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.25rem 1.25rem;margin:0 0 1.5rem}
 dt{color:var(--quiet)}
 dd{margin:0}

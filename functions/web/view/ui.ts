@@ -9,6 +9,8 @@ export interface Destination {
   readonly name: NavigationName
   readonly path: string
   readonly permission: Permission | null
+  /** Another address whose pages belong to it. */
+  readonly covers: string | null
 }
 
 /** What the parts of a view need to know of the request. The context of every page is one. */

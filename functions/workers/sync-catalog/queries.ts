@@ -39,7 +39,8 @@ export async function takeRun(sql: TenantTransaction, id: string): Promise<SyncR
 export async function storeProducts(sql: TenantTransaction, id: string, products: readonly string[]): Promise<void> {
   await sql`
     update app.sync_runs
-       set products = array(select jsonb_array_elements_text(${JSON.stringify(products)}::text::jsonb)), takes = 0
+       set products = array(select jsonb_array_elements_text(${JSON.stringify(products)}::text::jsonb)),
+           total = ${products.length}, takes = 0
      where id = ${id} and status = 'running' and products is null`
 }
 

@@ -6,6 +6,10 @@ import type { SyncRun } from './queries.ts'
 /** How many SKUs one statement stores. */
 const BATCH = 1000
 
+/** SKUs that the catalog did not have, and prices that rose and fell. */
+const CHANGES = ['added', 'dearer', 'cheaper'] as const
+type Changes = Readonly<Record<(typeof CHANGES)[number], number>>
+
 /** A SKU with its style, as `app.variants` needs it. */
 interface Row {
   readonly n: number
@@ -34,13 +38,17 @@ export async function storePage(
     for (const { sku, color, size, price, currency } of skus)
       rows.push({ n: rows.length, sku, brand, number, color, size, price, currency })
   const unresolved = new Set<string>()
+  const changes = { added: 0, dearer: 0, cheaper: 0 }
   for (let from = 0; from < rows.length; from += BATCH) {
-    for (const text of await storeVariants(sql, run, rows.slice(from, from + BATCH))) unresolved.add(text)
+    const stored = await storeVariants(sql, run, rows.slice(from, from + BATCH))
+    for (const text of stored.unresolved) unresolved.add(text)
+    for (const what of CHANGES) changes[what] += stored[what]
   }
   await recordProgress(sql, run.id, {
     next,
     read: [styles.length, rows.length, rows.filter(({ price }) => price !== null).length],
     unresolved: [...unresolved],
+    changes,
   })
   return true
 }
@@ -79,16 +87,23 @@ async function storeStyles(
      where not (styles.vendors @> excluded.vendors and styles.listed @> excluded.listed and styles.withdrawn_at is null)`
 }
 
-/** Stores the variants, SKUs and prices of rows whose styles are stored. Returns the sizes that do not resolve. */
+/** Stores the variants, SKUs and prices of rows whose styles are stored. Returns what it changed, and the sizes that do not resolve. */
 async function storeVariants(
   sql: TenantTransaction,
   { vendor, started_at: syncedAt }: Pick<SyncRun, 'vendor' | 'started_at'>,
   rows: readonly Row[],
-): Promise<readonly string[]> {
+): Promise<Changes & { readonly unresolved: readonly string[] }> {
   // Of rows with one SKU the last wins, and then of rows with one variant: a vendor has one SKU on a variant. `own` is the SKU
   // that the variant has, `other` the place that the row's SKU had. A lookup is lateral with `offset 0`, and names no column of
   // a second index, so that it uses the index of its key before Postgres has statistics: else each page reads all SKUs.
-  const [stored] = await sql<{ rows: string; missing: string; again: string; stale: string[]; unresolved: string[] }>`
+  const [stored] = await sql<{
+    rows: string
+    missing: string
+    again: string
+    stale: string[]
+    unresolved: string[]
+    added: number
+  }>`
     with row as (
       select distinct on (sku) *
         from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
@@ -143,14 +158,15 @@ async function storeVariants(
            coalesce(jsonb_agg(id) filter (where own_sku = sku and synced_at is distinct from ${syncedAt}::timestamptz
                                              and (price is null or round(price::numeric, 4) >= 1e10)), '[]')::text as again,
            to_jsonb(array_remove(array_agg(other_id) || array_agg(case when own_sku <> sku then own_id end), null)) as stale,
-           to_jsonb(array_remove(array_agg(distinct unresolved), null)) as unresolved
+           to_jsonb(array_remove(array_agg(distinct unresolved), null)) as unresolved,
+           (count(*) filter (where own_sku is distinct from sku and other_id is null))::integer as added
       from placed`
   if (stored === undefined) throw new Error('an aggregate returned no row')
   if (stored.stale.length > 0) await removeSkus(sql, vendor, stored.stale)
   if (stored.missing !== '[]') await insertSkus(sql, { vendor, syncedAt, rows: stored.missing })
   if (stored.again !== '[]') await markSkus(sql, { vendor, syncedAt, rows: stored.again })
-  await storePrices(sql, { vendor, syncedAt, rows: stored.rows })
-  return stored.unresolved
+  const priced = await storePrices(sql, { vendor, syncedAt, rows: stored.rows })
+  return { ...priced, added: stored.added, unresolved: stored.unresolved }
 }
 
 /** Removes SKUs from their variants, which lose their prices. */
@@ -195,29 +211,45 @@ async function markSkus(sql: TenantTransaction, { vendor, syncedAt, rows }: Vend
         where own.vendor = ${vendor}))`
 }
 
-async function storePrices(sql: TenantTransaction, { vendor, syncedAt, rows }: VendorRows): Promise<void> {
-  await sql`
+/** Stores prices. Returns how many rose and how many fell. */
+async function storePrices(
+  sql: TenantTransaction,
+  { vendor, syncedAt, rows }: VendorRows,
+): Promise<Omit<Changes, 'added'>> {
+  const [counts] = await sql<Omit<Changes, 'added'>>`
+    with sent as materialized (
+      select tenant.id as tenant_id, r.id, round(price, 4) as price, r.currency, was.unit_price as old
+        from jsonb_to_recordset(${rows}::text::jsonb) as r(id uuid, price numeric, currency text)
+       cross join (select app.current_tenant() as id offset 0) as tenant
+        left join lateral (
+          select p.vendor, p.unit_price, p.currency from app.vendor_prices p
+           where p.tenant_id = tenant.id and p.variant_id = r.id
+          offset 0) as was on was.vendor = ${vendor} and was.currency = r.currency
+       where round(price, 4) < 1e10
+    ), stored as (
     insert into app.vendor_prices as p (tenant_id, variant_id, variant_scope, vendor, unit_price, currency, synced_at)
-    select tenant.id, r.id, tenant.id, ${vendor}, round(price, 4), currency, ${syncedAt}::timestamptz
-      from jsonb_to_recordset(${rows}::text::jsonb) as r(id uuid, price numeric, currency text),
-           (select app.current_tenant() as id offset 0) as tenant
-     where round(price, 4) < 1e10
+    select tenant_id, id, tenant_id, ${vendor}, price, currency, ${syncedAt}::timestamptz from sent
         on conflict (tenant_id, variant_id, vendor) do update
        set unit_price = excluded.unit_price, currency = excluded.currency, synced_at = excluded.synced_at
-     where (p.unit_price, p.currency, p.synced_at) is distinct from (excluded.unit_price, excluded.currency, excluded.synced_at)`
+     where (p.unit_price, p.currency, p.synced_at) is distinct from (excluded.unit_price, excluded.currency, excluded.synced_at))
+    select (count(*) filter (where price > old))::integer as dearer, (count(*) filter (where price < old))::integer as cheaper
+      from sent`
+  return counts ?? { dearer: 0, cheaper: 0 }
 }
 
 /** Adds a page to the run: the next position, and how many styles, SKUs and prices it read. */
 async function recordProgress(
   sql: TenantTransaction,
   id: string,
-  page: { next: number; read: readonly [number, number, number]; unresolved: readonly string[] },
+  page: { next: number; read: readonly [number, number, number]; unresolved: readonly string[]; changes: Changes },
 ): Promise<void> {
   const [styles, skus, priced] = page.read
+  const { added, dearer, cheaper } = page.changes
   await sql`
     update app.sync_runs
        set position = ${page.next}, styles = styles + ${styles}, variants = variants + ${skus},
-           prices = prices + ${priced}, touched_at = now(), takes = 0,
+           prices = prices + ${priced}, added = added + ${added}, dearer = dearer + ${dearer},
+           cheaper = cheaper + ${cheaper}, touched_at = now(), takes = 0,
            unresolved = array(select unnest(unresolved) union
                               select jsonb_array_elements_text(${JSON.stringify(page.unresolved)}::text::jsonb))
      where id = ${id}`

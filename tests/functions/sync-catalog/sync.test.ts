@@ -42,6 +42,12 @@ describe('a sync run', () => {
     expect(await find('80000290')).toMatchObject([{ size_id: null, vendor_size: 'ONE-OFF' }])
     expect(await find('80000690')).toMatchObject([{ unit_price: null }])
     expect([await find('80000790'), await find('80000791')]).toMatchObject([[], [{ unit_price: '5.2500' }]])
+    const { body: listed } = await service.request('GET /v1/catalog/sync-runs?vendor=sanmar', {
+      token: sync.calm.token,
+    })
+    const detail = await runOf(sync.calm, listed.data[0].id)
+    expect(detail.unknown_sizes).toEqual(['28x30', 'ONE-OFF'])
+    expect([detail.products_read, detail.products_total]).toEqual([PRODUCTS, PRODUCTS])
     const platform = sync.expected.sanmar.filter((line) => line.split('|')[4] === 't')
     expect([platform.length > 0, platform.length < sync.expected.sanmar.length]).toEqual([true, true])
   })

@@ -126,6 +126,27 @@ describe('a complete sync run', () => {
     expect((await prices(shop, style.id)).length).toBe(cost.length - 1)
   })
 
+  it('counts what it changed: new SKUs, and prices that rose and fell', async () => {
+    const shop = await newShop()
+    listed = only(OWN, (each) => ({ ...each, skus: each.skus.slice(3) }))
+    const first = await synced(shop)
+    expect(first).toMatchObject({ added: (await catalogOf(shop)).ss.length, dearer: 0, cheaper: 0, withdrawn: 0 })
+    expect([first.products_read, first.products_total]).toEqual([PRODUCTS, PRODUCTS])
+    const PRICES = ['99.99', '0.0100', '98']
+    listed = only(OWN, (each) => ({
+      ...each,
+      // Three new, two dearer, one cheaper, and one that is the same with more digits.
+      skus: each.skus.map((sku, at) => {
+        const price = at >= 3 && at < 6 ? PRICES[at - 3] : at === 6 ? `${sku.price}00` : sku.price
+        return { ...sku, price: price ?? null }
+      }),
+    }))
+    expect(await synced(shop)).toMatchObject({ added: 3, dearer: 2, cheaper: 1, withdrawn: 0 })
+    expect(await synced(shop)).toMatchObject({ added: 0, dearer: 0, cheaper: 0, withdrawn: 0 })
+    listed = everything
+    expect(await synced(shop)).toMatchObject({ added: 0, dearer: 1, cheaper: 2 })
+  })
+
   it('withdraws of a style only what its own vendor dropped, and only in its own tenant', async () => {
     const [shop, other] = [await newShop('sanmar', 'ss-activewear'), await newShop()]
     for (const vendor of ['sanmar', 'ss-activewear']) await synced(shop, vendor)

@@ -104,6 +104,42 @@ describe('the vendor account pages', () => {
     await sql`update app.sync_runs set status = 'failed', error = 'abandoned', finished_at = now() where status = 'queued'`
   })
 
+  it('say how far a sync is, what it changed and which sizes are unknown, and lead on once it has ended', async () => {
+    const { sql } = web.service
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    const [run] = await sql<{ id: string; account: string }[]>`
+      insert into app.sync_runs (tenant_id, vendor, vendor_account_id, status, started_at, total, position, unresolved, added, dearer, cheaper)
+      select tenant_id, vendor, id, 'running', now(), 2000, 1234, array['2XTALL', '<b>OSFA</b>'], 5678, 12, 3
+        from app.vendor_accounts where label = 'Withheld'
+      returning id, vendor_account_id as account`
+    const address = `${BASE}/sync-runs/${run?.id}`
+    const { body } = await owner.open(address)
+    expect(body).toContain('<label for="progress">1,234 of 2,000 products read</label>')
+    expect(body).toContain('<progress id="progress" max="2000" value="1234">')
+    expect(body).toContain(`<a href="${address}">Load again</a>`)
+    expect(body).not.toContain('http-equiv')
+    for (const [label, count] of [
+      ['New', '5,678'],
+      ['Dearer', '12'],
+      ['Cheaper', '3'],
+      ['Withdrawn', '0'],
+    ])
+      expect(body).toContain(`<dt>${label}</dt><dd>${count}</dd>`)
+    expect(body).toContain('<li><code>2XTALL</code></li>')
+    expect(body).toContain('<li><code>&lt;b&gt;OSFA&lt;/b&gt;</code></li>')
+    expect(body).not.toContain('What next?')
+    expect(body).toContain(`<a href="${BASE}/vendor-accounts" aria-current="true">`)
+    await sql`update app.sync_runs set status = 'succeeded', finished_at = now(), position = 2000 where id = ${run?.id ?? ''}`
+    const ended = await owner.open(address)
+    expect(ended.body).toContain('2,000 of 2,000 products read')
+    expect(ended.body).not.toContain('Load again')
+    expect(ended.body).toContain('What next?')
+    expect(ended.body).toContain(`action="${BASE}/vendor-accounts/${run?.account}/sync"`)
+    const list = await owner.open(`${BASE}/sync-runs`)
+    expect(list.body).toContain('Withheld (')
+    expect(list.body).toContain(`<a href="${BASE}/vendor-accounts" aria-current="true">`)
+  })
+
   it('connect an account, refuse wrong credentials at the field, and erase the secret after a question', async () => {
     const owner = await web.signedIn('owner@bolt.test', 'bolt-apparel')
     const base = '/s/bolt-apparel/vendor-accounts'

@@ -30,6 +30,7 @@ export const listAccounts = page({
   route: 'GET /s/{slug}/vendor-accounts',
   access: { permission: 'vendor.manage' },
   navigation: 'vendors',
+  covers: '/s/{slug}/sync-runs',
   query: v.object({ ...NoticeQuery.entries, cursor: optional }),
   load: ({ call, query }) => findAccounts(call, query.cursor),
   handle: async (context) => accountsView(context, context.data),
