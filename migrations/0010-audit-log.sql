@@ -23,6 +23,9 @@ create table app.audit_log (
 ) partition by range (occurred_at);
 create index audit_log_by_actor on app.audit_log (tenant_id, actor_user_id, occurred_at, id);
 create index audit_log_by_action on app.audit_log (tenant_id, action, occurred_at, id);
+-- Everything but the coming and going of members, which is most of a shop's entries (ROUTINE_ACTIONS in shared/audit/routine.ts).
+create index audit_log_of_changes on app.audit_log (tenant_id, occurred_at, id)
+  where action not in ('session.tenant_selected', 'session.signed_out');
 select app.enforce_tenant('app.audit_log');
 
 grant insert (tenant_id, action, target_type, target_id, before, after, request_id, client_request_id, ip_hash)
@@ -40,54 +43,6 @@ create policy resolver_append on app.audit_log for insert to identity_resolver w
 comment on policy resolver_append on app.audit_log is 'audits a change of a user in every tenant of theirs';
 grant insert (tenant_id, occurred_at, actor_user_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
   on app.audit_log to identity_resolver;
-
--- The entries with the actors that the tenant knows.
-create view app.audit_entries with (security_invoker = true) as
-select a.id, a.occurred_at, a.actor_user_id, a.action, a.target_type, a.target_id, a.before, a.after, a.request_id, a.client_request_id,
-       encode(a.ip_hash, 'hex') as ip_hash, u.id as actor_id, u.email as actor_email, u.full_name as actor_name
-  from app.audit_log a
-  left join app.users u on u.id = a.actor_user_id;
-grant select on app.audit_entries to identity_app;
-
--- Returns up to p_most entries of the tenant of the transaction, newest first, from those before a position. It has the rights of its
--- caller, so the policies apply. Each statement compares and orders by the columns of one index. With `=`, the kept plan could take the
--- primary key and read every entry of the tenant. Sorting is off, as in app.search_styles.
-create function app.search_audit_log(
-    p_before timestamptz, p_before_id uuid, p_actor uuid, p_action text, p_from timestamptz, p_to timestamptz, p_most integer)
-  returns setof app.audit_entries
-  language plpgsql stable rows 50
-  set search_path = pg_catalog, pg_temp
-  set plan_cache_mode = force_generic_plan
-  set enable_sort = off
-  as $$
-declare
-  -- The upper bound that chooses partitions. It is one microsecond after the cursor, because entries of the cursor's time with a
-  -- smaller id follow.
-  v_until timestamptz := least(p_to, p_before + interval '1 microsecond');
-begin
-  -- Otherwise a filter would pass over every index entry between.
-  if p_to <= p_before then
-    p_before := p_to;
-    p_before_id := '00000000-0000-0000-0000-000000000000';
-  end if;
-  if p_action is not null then
-    return query select * from app.audit_entries e
-      where (e.action, e.occurred_at, e.id) < (p_action, p_before, p_before_id) and (e.action, e.occurred_at) >= (p_action, p_from)
-        and e.occurred_at >= p_from and e.occurred_at < v_until and (p_actor is null or e.actor_user_id = p_actor)
-      order by e.action desc, e.occurred_at desc, e.id desc limit p_most;
-  elsif p_actor is not null then
-    return query select * from app.audit_entries e
-      where (e.actor_user_id, e.occurred_at, e.id) < (p_actor, p_before, p_before_id) and (e.actor_user_id, e.occurred_at) >= (p_actor, p_from)
-        and e.occurred_at >= p_from and e.occurred_at < v_until
-      order by e.actor_user_id desc, e.occurred_at desc, e.id desc limit p_most;
-  else
-    return query select * from app.audit_entries e
-      where (e.occurred_at, e.id) < (p_before, p_before_id) and e.occurred_at >= p_from and e.occurred_at < v_until
-      order by e.occurred_at desc, e.id desc limit p_most;
-  end if;
-end
-$$;
-comment on function app.search_audit_log is 'callers: identity_app';
 
 -- Stores the rows of a year that has no partition, until app.create_audit_partition moves them.
 create table app.audit_log_default partition of app.audit_log default;
@@ -231,5 +186,5 @@ comment on table app.audit_log is
 comment on table app.failed_sign_ins is 'linked: user_id, ip_hash; platform: id, request_id, client_request_id, occurred_at';
 
 select app.give(
-  'app.search_audit_log', 'app.create_audit_partition', 'app.tenant_ip_hash', 'app.audit_failed_sign_ins',
+  'app.create_audit_partition', 'app.tenant_ip_hash', 'app.audit_failed_sign_ins',
   'app.record_new_password');

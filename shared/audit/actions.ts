@@ -1,13 +1,16 @@
 // This file has more than 300 lines, so that a new audit action is one file to edit.
 import type { EventKey } from '#shared/audit/event-keys.ts'
+import type { AuditField } from '#shared/audit/fields.ts'
 import type { Language } from '#shared/schema/language.ts'
 
 /** What a sentence names: who acted, on whom or what, and the values before and after. */
 export interface Named {
   readonly who: string
   readonly target: string
-  /** A value of the entry's `after`, or of `before` when `after` has none. */
-  readonly value: (name: string) => string
+  /** The name of the target that is no person, after what it is: "deal 17". Without a name: "a deal". */
+  readonly thing: (unnamed: string, kind: string) => string
+  /** A value of the entry's `after`, or of `before` when `after` has none, in words. */
+  readonly value: (field: AuditField) => string
 }
 
 /** How the pages show an entry: the label of its action in the filter, and what the entry says. */
@@ -100,36 +103,43 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
     es: ['Clave de cifrado renovada', ({ who }) => `${who} dio a la tienda una nueva clave de cifrado.`],
   },
   'deal.changed': {
-    en: ['Deal changed', ({ who }) => `${who} changed a deal.`],
-    es: ['Pedido cambiado', ({ who }) => `${who} cambió un pedido.`],
+    en: ['Deal changed', ({ who, thing }) => `${who} changed ${thing('a deal', 'deal')}.`],
+    es: ['Pedido cambiado', ({ who, thing }) => `${who} cambió ${thing('un pedido', 'el pedido')}.`],
   },
   'deal.created': {
     en: ['Deal created', ({ who, value }) => `${who} created deal ${value('number')}.`],
     es: ['Pedido creado', ({ who, value }) => `${who} creó el pedido ${value('number')}.`],
   },
   'deal.lines_replaced': {
-    en: ['Lines of a deal changed', ({ who }) => `${who} changed the lines of a deal.`],
-    es: ['Líneas de un pedido cambiadas', ({ who }) => `${who} cambió las líneas de un pedido.`],
+    en: ['Lines of a deal changed', ({ who, thing }) => `${who} changed the lines of ${thing('a deal', 'deal')}.`],
+    es: [
+      'Líneas de un pedido cambiadas',
+      ({ who, thing }) => `${who} cambió las líneas de ${thing('un pedido', 'el pedido')}.`,
+    ],
   },
   'design.approved': {
-    en: ['Design approved', ({ who }) => `${who} approved a design.`],
-    es: ['Diseño aprobado', ({ who }) => `${who} aprobó un diseño.`],
+    en: ['Design approved', ({ who, thing }) => `${who} approved ${thing('a design', 'the design')}.`],
+    es: ['Diseño aprobado', ({ who, thing }) => `${who} aprobó ${thing('un diseño', 'el diseño')}.`],
   },
   'design.asset_added': {
-    en: ['File added to a design', ({ who, value }) => `${who} added the file ${value('file_name')} to a design.`],
+    en: [
+      'File added to a design',
+      ({ who, thing, value }) => `${who} added the file ${value('file_name')} to ${thing('a design', 'the design')}.`,
+    ],
     es: [
       'Archivo añadido a un diseño',
-      ({ who, value }) => `${who} añadió el archivo ${value('file_name')} a un diseño.`,
+      ({ who, thing, value }) => `${who} añadió el archivo ${value('file_name')} a ${thing('un diseño', 'el diseño')}.`,
     ],
   },
   'design.asset_removed': {
     en: [
       'File removed from a design',
-      ({ who, value }) => `${who} removed the file ${value('file_name')} from a design.`,
+      ({ who, thing, value }) =>
+        `${who} removed the file ${value('file_name')} from ${thing('a design', 'the design')}.`,
     ],
     es: [
       'Archivo quitado de un diseño',
-      ({ who, value }) => `${who} quitó el archivo ${value('file_name')} de un diseño.`,
+      ({ who, thing, value }) => `${who} quitó el archivo ${value('file_name')} de ${thing('un diseño', 'el diseño')}.`,
     ],
   },
   'design.created': {
@@ -137,8 +147,14 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
     es: ['Diseño creado', ({ who, value }) => `${who} creó el diseño ${value('name')}.`],
   },
   'design.primary_asset_chosen': {
-    en: ['Primary file of a design chosen', ({ who }) => `${who} chose another primary file of a design.`],
-    es: ['Archivo principal de un diseño elegido', ({ who }) => `${who} eligió otro archivo principal de un diseño.`],
+    en: [
+      'Primary file of a design chosen',
+      ({ who, thing }) => `${who} chose another primary file of ${thing('a design', 'the design')}.`,
+    ],
+    es: [
+      'Archivo principal de un diseño elegido',
+      ({ who, thing }) => `${who} eligió otro archivo principal de ${thing('un diseño', 'el diseño')}.`,
+    ],
   },
   'invitation.bounce_cleared': {
     en: ['Invitation can be mailed again', ({ who, target }) => `${who} allowed mail to ${target} again.`],
@@ -193,8 +209,14 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
     es: ['Rol de un miembro cambiado', ({ who, target, value }) => `${who} dio a ${target} el rol ${value('role')}.`],
   },
   'price_breaks.replaced': {
-    en: ['Price breaks changed', ({ who }) => `${who} changed the price breaks of a style.`],
-    es: ['Precios por cantidad cambiados', ({ who }) => `${who} cambió los precios por cantidad de un estilo.`],
+    en: [
+      'Price breaks changed',
+      ({ who, thing }) => `${who} changed the price breaks of ${thing('a style', 'style')}.`,
+    ],
+    es: [
+      'Precios por cantidad cambiados',
+      ({ who, thing }) => `${who} cambió los precios por cantidad de ${thing('un estilo', 'el estilo')}.`,
+    ],
   },
   'role.changed': {
     en: ['Role changed', ({ who, value }) => `${who} changed the role ${value('label')}.`],
@@ -237,12 +259,18 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
     es: ['Trabajo empezado', ({ who }) => `${who} empezó a trabajar en esta tienda.`],
   },
   'sync_run.abandoned': {
-    en: ['Sync abandoned', () => 'A sync of the catalog was abandoned.'],
-    es: ['Sincronización abandonada', () => 'Se abandonó una sincronización del catálogo.'],
+    en: ['Sync abandoned', ({ thing }) => `A sync of ${thing('the catalog', 'the catalog of')} was abandoned.`],
+    es: [
+      'Sincronización abandonada',
+      ({ thing }) => `Se abandonó una sincronización de ${thing('un catálogo', 'el catálogo de')}.`,
+    ],
   },
   'sync_run.created': {
-    en: ['Sync started', ({ who }) => `${who} started a sync of the catalog.`],
-    es: ['Sincronización iniciada', ({ who }) => `${who} inició una sincronización del catálogo.`],
+    en: ['Sync started', ({ who, thing }) => `${who} started a sync of ${thing('the catalog', 'the catalog of')}.`],
+    es: [
+      'Sincronización iniciada',
+      ({ who, thing }) => `${who} inició una sincronización de ${thing('un catálogo', 'el catálogo de')}.`,
+    ],
   },
   'tenant.changed': {
     en: ['Settings changed', ({ who }) => `${who} changed the settings of the shop.`],
@@ -274,23 +302,23 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
     ],
   },
   'user.bounce_cleared': {
-    en: ['Address can be mailed again', ({ who }) => `${who} allowed mail to a member's address again.`],
+    en: ['Address can be mailed again', ({ who, target }) => `${who} allowed mail to ${target} again.`],
     es: [
       'Se puede volver a escribir a una dirección',
-      ({ who }) => `${who} volvió a permitir el correo a la dirección de un miembro.`,
+      ({ who, target }) => `${who} volvió a permitir el correo a ${target}.`,
     ],
   },
   'user.bounced': {
-    en: ['Mail came back', () => "Mail to a member's address could not be delivered."],
-    es: ['Correo devuelto', () => 'El correo a la dirección de un miembro no se pudo entregar.'],
+    en: ['Mail came back', ({ target }) => `Mail to ${target} could not be delivered.`],
+    es: ['Correo devuelto', ({ target }) => `No se pudo entregar el correo a ${target}.`],
   },
   'user.disabled': {
-    en: ['Person disabled', ({ who }) => `${who} disabled a member's sign-in.`],
-    es: ['Persona desactivada', ({ who }) => `${who} desactivó el acceso de un miembro.`],
+    en: ['Person disabled', ({ who, target }) => `${who} disabled the sign-in of ${target}.`],
+    es: ['Persona desactivada', ({ who, target }) => `${who} desactivó el acceso de ${target}.`],
   },
   'user.enabled': {
-    en: ['Person enabled', ({ who }) => `${who} enabled a member's sign-in.`],
-    es: ['Persona activada', ({ who }) => `${who} activó el acceso de un miembro.`],
+    en: ['Person enabled', ({ who, target }) => `${who} enabled the sign-in of ${target}.`],
+    es: ['Persona activada', ({ who, target }) => `${who} activó el acceso de ${target}.`],
   },
   'user.password_changed': {
     en: ['Password changed', ({ who }) => `${who} changed their password.`],
@@ -301,33 +329,67 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
     es: ['Contraseña restablecida', ({ who }) => `${who} puso una nueva contraseña con un enlace.`],
   },
   'vendor_account.created': {
-    en: ['Vendor account connected', ({ who }) => `${who} connected a vendor account.`],
-    es: ['Cuenta de proveedor conectada', ({ who }) => `${who} conectó una cuenta de proveedor.`],
+    en: [
+      'Vendor account connected',
+      ({ who, thing }) => `${who} connected ${thing('a vendor account', 'the vendor account')}.`,
+    ],
+    es: [
+      'Cuenta de proveedor conectada',
+      ({ who, thing }) => `${who} conectó ${thing('una cuenta de proveedor', 'la cuenta de proveedor')}.`,
+    ],
   },
   'vendor_account.opened': {
-    en: ['Vendor credentials used', ({ who }) => `${who} used the credentials of a vendor account.`],
-    es: ['Credenciales de proveedor usadas', ({ who }) => `${who} usó las credenciales de una cuenta de proveedor.`],
+    en: [
+      'Vendor credentials used',
+      ({ who, thing }) => `${who} used the credentials of ${thing('a vendor account', 'the vendor account')}.`,
+    ],
+    es: [
+      'Credenciales de proveedor usadas',
+      ({ who, thing }) =>
+        `${who} usó las credenciales de ${thing('una cuenta de proveedor', 'la cuenta de proveedor')}.`,
+    ],
   },
   'vendor_account.refused': {
-    en: ['Vendor refused credentials', ({ who }) => `A vendor refused the credentials that ${who} sent.`],
+    en: [
+      'Vendor refused credentials',
+      ({ who, thing }) =>
+        `The vendor refused the credentials that ${who} sent for ${thing('a vendor account', 'the vendor account')}.`,
+    ],
     es: [
       'Credenciales rechazadas por el proveedor',
-      ({ who }) => `Un proveedor rechazó las credenciales que envió ${who}.`,
+      ({ who, thing }) =>
+        `El proveedor rechazó las credenciales que envió ${who} para ${thing('una cuenta de proveedor', 'la cuenta de proveedor')}.`,
     ],
   },
   'vendor_account.revoked': {
-    en: ['Vendor account removed', ({ who }) => `${who} removed a vendor account.`],
-    es: ['Cuenta de proveedor quitada', ({ who }) => `${who} quitó una cuenta de proveedor.`],
+    en: [
+      'Vendor account removed',
+      ({ who, thing }) => `${who} removed ${thing('a vendor account', 'the vendor account')}.`,
+    ],
+    es: [
+      'Cuenta de proveedor quitada',
+      ({ who, thing }) => `${who} quitó ${thing('una cuenta de proveedor', 'la cuenta de proveedor')}.`,
+    ],
   },
   'vendor_account.secret_replaced': {
-    en: ['Vendor credentials replaced', ({ who }) => `${who} replaced the credentials of a vendor account.`],
+    en: [
+      'Vendor credentials replaced',
+      ({ who, thing }) => `${who} replaced the credentials of ${thing('a vendor account', 'the vendor account')}.`,
+    ],
     es: [
       'Credenciales de proveedor sustituidas',
-      ({ who }) => `${who} sustituyó las credenciales de una cuenta de proveedor.`,
+      ({ who, thing }) =>
+        `${who} sustituyó las credenciales de ${thing('una cuenta de proveedor', 'la cuenta de proveedor')}.`,
     ],
   },
   'vendor_account.verified': {
-    en: ['Vendor account verified', ({ who }) => `${who} verified a vendor account.`],
-    es: ['Cuenta de proveedor verificada', ({ who }) => `${who} verificó una cuenta de proveedor.`],
+    en: [
+      'Vendor account verified',
+      ({ who, thing }) => `${who} verified ${thing('a vendor account', 'the vendor account')}.`,
+    ],
+    es: [
+      'Cuenta de proveedor verificada',
+      ({ who, thing }) => `${who} verificó ${thing('una cuenta de proveedor', 'la cuenta de proveedor')}.`,
+    ],
   },
 }

@@ -1,4 +1,5 @@
 import { AUDIT_ACTIONS, type AuditAction, isPublished } from '#shared/audit/actions.ts'
+import type { AuditValues } from '#shared/audit/fields.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { ClientInfo, RequestSource } from '#shared/schema/client.ts'
@@ -32,8 +33,8 @@ interface AuditSource extends RequestSource {
 export interface AuditEntry {
   readonly action: AuditAction
   readonly targetId: string | null
-  readonly before?: object
-  readonly after?: object
+  readonly before?: AuditValues
+  readonly after?: AuditValues
 }
 
 const json = (change: object | undefined): string | null => (change === undefined ? null : JSON.stringify(change))

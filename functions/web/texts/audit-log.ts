@@ -1,23 +1,85 @@
 import { AUDIT_TEXTS } from '#shared/audit/actions.ts'
+import type { ShownField } from '#shared/audit/fields.ts'
+import type { BounceCause } from '#shared/mail/bounces.ts'
+import type { Language } from '#shared/schema/language.ts'
 import { byLanguage } from '#web/texts/by-language.ts'
 
 const actions = byLanguage(AUDIT_TEXTS)
 
+/** What the fields of entries are called. */
+const FIELDS: Readonly<Record<ShownField, Readonly<Record<Language, string>>>> = {
+  legal_name: { en: 'Name', es: 'Nombre' },
+  name: { en: 'Name', es: 'Nombre' },
+  label: { en: 'Name', es: 'Nombre' },
+  number: { en: 'Number', es: 'Número' },
+  customer_name: { en: 'Customer', es: 'Cliente' },
+  email: { en: 'Address', es: 'Dirección' },
+  role: { en: 'Role', es: 'Rol' },
+  based_on: { en: 'Based on', es: 'Basado en' },
+  permissions: { en: 'Permissions', es: 'Permisos' },
+  status: { en: 'Status', es: 'Estado' },
+  timezone: { en: 'Time zone', es: 'Zona horaria' },
+  currency: { en: 'Currency', es: 'Moneda' },
+  changed_settings: { en: 'Other settings', es: 'Otros ajustes' },
+  lines: { en: 'Lines', es: 'Líneas' },
+  min_quantities: { en: 'Price breaks from', es: 'Precios por cantidad desde' },
+  file_name: { en: 'File', es: 'Archivo' },
+  vendor: { en: 'Vendor', es: 'Proveedor' },
+  account_number: { en: 'Account number', es: 'Número de cuenta' },
+  last_error: { en: 'Failure', es: 'Fallo' },
+  withdraw_most: { en: 'Withdraws most products', es: 'Retira la mayoría de los productos' },
+  cause: { en: 'Cause', es: 'Causa' },
+  service: { en: 'Service', es: 'Servicio' },
+  reason: { en: 'Reason', es: 'Motivo' },
+  slug: { en: 'Short name', es: 'Nombre corto' },
+}
+const fields = byLanguage(FIELDS)
+
+const CAUSES: Readonly<Record<BounceCause, Readonly<Record<Language, string>>>> = {
+  bounce: { en: 'the mailbox did not accept it', es: 'el buzón no lo aceptó' },
+  complaint: { en: 'it was reported as unwanted', es: 'se denunció como no deseado' },
+  suppressed: { en: 'the address did not accept mail before', es: 'la dirección no aceptó correo antes' },
+}
+const causes = byLanguage(CAUSES)
+
+const both = (parts: readonly (string | null)[]): string => parts.filter((part) => part !== null).join('; ')
+
 const en = {
   title: 'Audit log',
   filters: 'Find entries',
-  actor: 'Who',
-  anybody: 'Anybody',
+  who: 'Who (name or address)',
   action: 'What',
   anything: 'Anything',
   from: 'From',
   to: 'To',
+  signIns: 'Sign-ins',
+  leftOut: 'Left out',
+  included: 'Shown',
   notADay: (first: string, last: string) => `Enter a day from ${first} to ${last}.`,
+  tooManyPeople: (most: number) => `More than ${most} people fit. Type more of the name or address.`,
+  entriesOf: 'Entries of',
+  everybody: 'Show everybody',
+  nobody: 'No present or former member of the shop has such a name or address.',
   noneTitle: 'No entries found',
   none: 'Nothing fits the filters. Choose a longer time, or another person.',
+  place: (first: string, last: string, total: string) => `Entries ${first} to ${last} of ${total}`,
+  moreThan: (total: string) => `more than ${total}`,
   system: 'The platform',
   somebody: 'somebody',
   other: (who: string, action: string) => `${who}: ${action}.`,
+  changed: (label: string, was: string, is: string) => `${label}: from ${was} to ${is}`,
+  is: (label: string, is: string) => `${label}: ${is}`,
+  was: (label: string, was: string) => `${label} until then: ${was}`,
+  list: (label: string, added: string | null, removed: string | null) =>
+    `${label}: ${both([added && `added ${added}`, removed && `removed ${removed}`])}`,
+  yes: 'yes',
+  no: 'no',
+  nothing: 'none',
+  dealStatuses: { draft: 'Draft', quoted: 'Quoted', won: 'Won', lost: 'Lost' },
+  asOf: (shop: string, time: string) => `${shop}, as of ${time}`,
+  filter: (filters: string) => `Filter: ${filters}`,
+  causes: causes.en,
+  fields: fields.en,
   actions: actions.en,
   navigation: { label: 'Audit log', purpose: 'Who did what, and when.' },
 }
@@ -25,18 +87,39 @@ const en = {
 const es: typeof en = {
   title: 'Registro de auditoría',
   filters: 'Buscar entradas',
-  actor: 'Quién',
-  anybody: 'Cualquiera',
+  who: 'Quién (nombre o dirección)',
   action: 'Qué',
   anything: 'Cualquier cosa',
   from: 'Desde',
   to: 'Hasta',
+  signIns: 'Inicios de sesión',
+  leftOut: 'Omitidos',
+  included: 'Mostrados',
   notADay: (first, last) => `Escriba un día entre el ${first} y el ${last}.`,
+  tooManyPeople: (most) => `Coinciden más de ${most} personas. Escriba más del nombre o de la dirección.`,
+  entriesOf: 'Entradas de',
+  everybody: 'Mostrar a todos',
+  nobody: 'Ningún miembro actual o anterior de la tienda tiene ese nombre o esa dirección.',
   noneTitle: 'No se encontraron entradas',
   none: 'Nada coincide con los filtros. Elija un período más largo u otra persona.',
+  place: (first, last, total) => `Entradas ${first} a ${last} de ${total}`,
+  moreThan: (total) => `más de ${total}`,
   system: 'La plataforma',
   somebody: 'alguien',
   other: (who, action) => `${who}: ${action}.`,
+  changed: (label, was, is) => `${label}: de ${was} a ${is}`,
+  is: (label, is) => `${label}: ${is}`,
+  was: (label, was) => `${label} hasta entonces: ${was}`,
+  list: (label, added, removed) =>
+    `${label}: ${both([added && `se añadió ${added}`, removed && `se quitó ${removed}`])}`,
+  yes: 'sí',
+  no: 'no',
+  nothing: 'ninguno',
+  dealStatuses: { draft: 'Borrador', quoted: 'Cotizado', won: 'Ganado', lost: 'Perdido' },
+  asOf: (shop, time) => `${shop}, a ${time}`,
+  filter: (filters) => `Filtro: ${filters}`,
+  causes: causes.es,
+  fields: fields.es,
   actions: actions.es,
   navigation: { label: 'Auditoría', purpose: 'Quién hizo qué, y cuándo.' },
 }

@@ -28,19 +28,24 @@ export const table = <Row>(
 export const empty = (title: string, content: Content): Html =>
   html`<div class="empty"><h2>${title}</h2>${content}</div>`
 
-/** Links to the first and the next page of a list. `query` has the filters of the list. */
+/**
+ * Links to the first, the previous and the next page of a list. `query` has the filters of the list. Without a `previous` cursor, the
+ * previous page is the first one, or nobody knows where it begins.
+ */
 export function paging(
   { path, t }: Ui,
   page: {
     readonly query: Readonly<Record<string, string | null | undefined>>
     readonly cursor: string | null
     readonly next: string | null
+    readonly previous?: string | null
   },
 ): Html | null {
-  if (page.cursor === null && page.next === null) return null
-  const link = (cursor: string | null, label: string) =>
-    html`<li><a href="${withQuery(path, { ...page.query, cursor })}">${label}</a></li>`
-  return html`<nav class="paging" aria-label="${t.common.pages}"><ul>${page.cursor !== null && link(null, t.common.firstPage)}${page.next !== null && link(page.next, t.common.nextPage)}</ul></nav>`
+  const { query, cursor, next, previous = null } = page
+  if (cursor === null && next === null) return null
+  const link = (to: string | null, label: string) =>
+    html`<li><a href="${withQuery(path, { ...query, cursor: to })}">${label}</a></li>`
+  return html`<nav class="paging" aria-label="${t.common.pages}"><ul>${cursor !== null && link(null, t.common.firstPage)}${previous !== null && link(previous, t.common.previousPage)}${next !== null && link(next, t.common.nextPage)}</ul></nav>`
 }
 
 /** A short word about the state of something. The word says it all; the color only repeats it. */

@@ -80,9 +80,11 @@ legend{font-weight:600;padding:0 .35rem}
 .filters{display:flex;flex-wrap:wrap;gap:.75rem 1rem;align-items:end;margin:0 0 1.5rem}
 .filter{flex:1 1 10rem;max-width:18rem}
 .sentences{list-style:none;padding:0;margin:0}
-.sentences li{display:flex;flex-wrap:wrap;justify-content:space-between;gap:.25rem 1.5rem;border-top:1px solid var(--line);padding:.75rem 0}
-.sentences p{flex:1 1 20rem;margin:0}
-.sentences time{flex:0 0 15rem}
+.sentences>li{display:flex;flex-wrap:wrap;justify-content:space-between;gap:.25rem 1.5rem;border-top:1px solid var(--line);padding:.75rem 0}
+.sentences>li>div{flex:1 1 20rem}
+.sentences p{margin:0}
+.sentences ul{list-style:none;padding:0;margin:.15rem 0 0;font-size:.925rem}
+.sentences time{flex:0 0 auto;color:var(--quiet)}
 .badge{display:inline-block;white-space:nowrap;padding:0 .5rem;border:1px solid currentcolor;border-radius:1rem;font-size:.875rem}
 .badge.good{color:var(--good);background:var(--good-ground)}
 .badge.warn{color:var(--warn);background:var(--warn-ground)}

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { auditFailedSignIns } from '#functions/workers/audit-sign-ins/audit-sign-ins.ts'
+import { ROUTINE_ACTIONS } from '#shared/audit/routine.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
 import { ipHashesIn } from '#tests/support/ip-hashes.ts'
 import { createMember, mintSession, type TestMember } from '#tests/support/minted-session.ts'
@@ -14,7 +15,7 @@ interface Entry {
   readonly occurred_at: string
   readonly action: string
   readonly actor: { id: string; email: string; full_name: string } | null
-  readonly target: { type: string; id: string }
+  readonly target: { type: string; id: string; name: string | null }
   readonly before: object | null
   readonly after: object | null
   readonly request_id: string
@@ -70,27 +71,27 @@ describe('GET /v1/audit-log', () => {
     await act(`DELETE /v1/members/invitations/${other.body.id}`)
 
     const [ownerId, newId] = [owner.userId, member?.['user_id']]
-    const membership = { type: 'membership', id: member?.['id'] }
-    const invited = { type: 'invitation', id: invitation }
+    const membership = { type: 'membership', id: member?.['id'], name: email }
+    const invited = { type: 'invitation', id: invitation, name: email }
     const expected = [
       ['invitation.created', ownerId, invited, null, { email, role: 'sales' }],
       ['invitation.replaced', ownerId, invited, null, { email, role: 'designer' }],
       ['invitation.resent', ownerId, invited, null, null],
       ['membership.accepted', newId, membership, null, { role: 'designer' }],
       ['membership.role_changed', ownerId, membership, { role: 'designer' }, { role: 'viewer' }],
-      ['session.tenant_selected', newId, { type: 'session', id: pending.id }, null, null],
+      ['session.tenant_selected', newId, { type: 'session', id: pending.id, name: null }, null, null],
       ['membership.revoked', ownerId, membership, { role: 'viewer' }, null],
       [
         'invitation.created',
         ownerId,
-        { type: 'invitation', id: other.body.id },
+        { type: 'invitation', id: other.body.id, name: null },
         null,
         { email: `other@${slug}.test`, role: 'viewer' },
       ],
       [
         'invitation.cancelled',
         ownerId,
-        { type: 'invitation', id: other.body.id },
+        { type: 'invitation', id: other.body.id, name: null },
         { email: `other@${slug}.test`, role: 'viewer' },
         null,
       ],
@@ -199,30 +200,109 @@ describe('GET /v1/audit-log', () => {
     ).toHaveLength(1)
   })
 
-  it('names the members whose ids entries name, invited and former ones among them, when asked', async () => {
+  it('names whom and what the entries are about, whoever they are: also in a shop of hundreds, and after they have left', async () => {
+    await service.sql`
+      with person as (
+        insert into app.users (email, full_name) select 'p' || n || ${`@${slug}.test`}, 'Person ' || n from generate_series(1, 120) n returning id)
+      insert into app.memberships (tenant_id, user_id, role_id, accepted_at) select ${tenant}, id, 7, now() - interval '1 year' from person`
+    const late = await createMember(service.sql, { email: `late@${slug}.test`, role: 'viewer', slug })
+    const as = { token: owner.token }
+    await service.request(`PATCH /v1/members/${late.membershipId}`, { ...as, body: { role: 'sales' } })
+    await service.request(`DELETE /v1/members/${late.membershipId}`, as)
     const email = `invited@${slug}.test`
     const { body: invitation } = await service.request('POST /v1/members/invite', {
-      token: owner.token,
+      ...as,
       body: { email, role: 'sales' },
     })
-    await service.request(`DELETE /v1/members/${sales.membershipId}`, { token: owner.token })
-    const [alone, together] = [(await list()).body, (await list('?include=members')).body]
-    const { members } = together
-    expect(together).toEqual({ ...alone, members })
-    expect(members).toContainEqual({ id: invitation.id, user: { id: null, email, full_name: null } })
-    expect(members).toContainEqual({
-      id: sales.membershipId,
-      user: { id: sales.userId, email: expect.any(String), full_name: 'Person sales' },
-    })
-    expect(members).toHaveLength(
-      (await service.request('GET /v1/members?status=active,invited,revoked', owner)).body.data.length,
+    await service.request(`POST /v1/members/invitations/${invitation.id}/resend`, as)
+    await service.request('POST /v1/deals', { ...as, body: { customer_name: 'Blue Mesa' } })
+    const named = (await entries()).map(({ action, target }) => [action, target.name])
+    expect(named).toEqual(
+      expect.arrayContaining([
+        ['membership.role_changed', 'Person late'],
+        ['membership.revoked', 'Person late'],
+        ['invitation.created', email],
+        ['deal.created', '1'],
+      ]),
     )
+  })
+
+  it('names nobody of another tenant, even if an entry has their id', async () => {
+    const other = await service.newTenant('owner')
+    await service.sql`
+      insert into app.audit_log (tenant_id, action, target_type, target_id)
+      values (${tenant}, 'membership.revoked', 'membership', ${other.owner.membershipId}), (${tenant}, 'user.disabled', 'user', ${other.owner.userId})`
+    expect((await entries()).map(({ target }) => target.name)).toEqual([null, null])
+  })
+
+  it('leaves the coming and going of members out when asked, unless the action names it', async () => {
+    await plant(['2026-05-01T00:00:00Z', '2026-05-02T00:00:00Z'])
+    await service.request(`PATCH /v1/members/${sales.membershipId}`, { token: owner.token, body: { role: 'viewer' } })
+    const actions = async (query: string) => (await entries(query)).map(({ action }) => action)
+    for (const query of ['?leave_out=sign-ins', `?leave_out=sign-ins&actor=${owner.userId}`])
+      expect(await actions(query), query).toEqual(['membership.role_changed'])
+    expect(await actions('?leave_out=sign-ins&action=session.tenant_selected')).toHaveLength(2)
+    expect(await actions('')).toHaveLength(3)
+  })
+
+  it('stores the entries that readers may leave out as the code names them', async () => {
+    const [index] = await service.sql<{ condition: string }[]>`
+      select pg_get_expr(indpred, indrelid) as condition from pg_index where indexrelid = 'app.audit_log_of_changes'::regclass`
+    const stored = Array.from((index?.condition ?? '').matchAll(/'([a-z_.]+)'/g), ([, action]) => action)
+    expect(new Set(stored)).toEqual(new Set(ROUTINE_ACTIONS))
+  })
+
+  it('finds the entries of several people, in one order', async () => {
+    await plant(['2026-05-01T00:00:00Z', '2026-05-03T00:00:00Z'])
+    const third = await createMember(service.sql, { email: `third@${slug}.test`, role: 'viewer', slug })
+    for (const [user, time] of [
+      [sales.userId, '2026-05-02T00:00:00Z'],
+      [third.userId, '2026-05-04T00:00:00Z'],
+    ] as const)
+      await service.sql`
+        insert into app.audit_log (tenant_id, occurred_at, actor_user_id, action, target_type)
+        values (${tenant}, ${time}::text::timestamptz, ${user}, 'deal.created', 'deal')`
+    const found = await entries(`?actor=${owner.userId},${sales.userId}`)
+    expect(found.map(({ occurred_at: at }) => at.slice(8, 10))).toEqual(['03', '02', '01'])
+    expect(await entries(`?actor=${sales.userId},${third.userId}&action=session.tenant_selected`)).toEqual([])
+  })
+
+  it('says where a page is among all, and leads back page by page to the first one', async () => {
+    await plant(Array.from({ length: 7 }, (_, index) => `2026-05-01T00:00:0${index}Z`))
+    const get = async (cursor: string | null): Promise<Answer['body']> =>
+      (await list(`?limit=3&include=position${cursor === null ? '' : `&cursor=${cursor}`}`)).body
+    const pages = [await get(null)]
+    while (pages.at(-1).next_cursor !== null) pages.push(await get(pages.at(-1).next_cursor))
+    expect(pages.map(({ position }) => [position.total, position.more, position.preceding])).toEqual([
+      [7, false, 0],
+      [7, false, 3],
+      [7, false, 6],
+    ])
+    expect(pages.map(({ position }) => position.previous_cursor)).toEqual([null, null, pages[0].next_cursor])
+    expect(await get(pages[2].position.previous_cursor)).toEqual(pages[1])
+  })
+
+  it('counts at most 10,000 entries, and says that there are more', async () => {
+    await service.sql`
+      insert into app.audit_log (tenant_id, action, target_type, occurred_at)
+      select ${tenant}, 'deal.created', 'deal', now() - n * interval '1 second' from generate_series(1, 10020) n`
+    const { position } = (await list('?include=position')).body
+    expect(position).toEqual({ total: 10_000, more: true, preceding: 0, previous_cursor: null })
+    const [old] = await service.sql<{ at: string }[]>`
+      select to_json(now() - interval '10010 seconds') #>> '{}' as at`
+    const beyond = Buffer.from(JSON.stringify([old?.at, owner.userId])).toString('base64url')
+    expect((await list(`?include=position&cursor=${beyond}`)).body.position).toMatchObject({
+      preceding: null,
+      previous_cursor: null,
+    })
   })
 
   it('rejects malformed filters with 422', async () => {
     for (const query of [
       'actor=me',
       'actor=',
+      `actor=${owner.userId},`,
+      `actor=${Array.from({ length: 21 }, () => owner.userId).join(',')}`,
       'action=',
       'action=Everything',
       "action=a.b'--",

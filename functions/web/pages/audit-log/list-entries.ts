@@ -1,123 +1,126 @@
-import * as v from 'valibot'
-import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
-import type { Client, ReplyOf } from '#shared/client/client.ts'
-import { shopPath } from '#web/http/addresses.ts'
 import { type Html, html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
-import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { FormRefused } from '#web/http/refusal.ts'
 import { type View, view } from '#web/http/reply.ts'
-import { filters } from '#web/view/filters.ts'
-import { empty, paging } from '#web/view/parts.ts'
-import { DAYS, dayName, isDay, startOfDay, when } from '#web/view/time.ts'
-import type { FieldMessage, Ui } from '#web/view/ui.ts'
 import { nameOf } from '#web/pages/members/people.ts'
-import { sentence } from '#web/pages/audit-log/sentence.ts'
-
-const ACTIONS = Object.keys(AUDIT_ACTIONS)
-
-// An empty field is none. What is no day of the calendar is refused at the field.
-const Day = v.fallback(
-  v.nullable(
-    v.pipe(
-      v.string(),
-      v.transform((text) => (text === '' ? null : text)),
-    ),
-  ),
-  null,
-)
-const Query = v.object({
-  ...NoticeQuery.entries,
-  actor: v.fallback(v.nullable(v.pipe(v.string(), v.uuid())), null),
-  action: v.fallback(v.nullable(v.picklist(ACTIONS)), null),
-  from: Day,
-  to: Day,
-  cursor: optional,
-})
-type Search = v.InferOutput<typeof Query>
-
-/** The days of the filter are days of the shop, so only a search without them can begin before the session is known. */
-const find = (call: Client['call'], { actor, action, from, to, cursor }: Search, timezone: string) => {
-  const days = { from: from && startOfDay(from, timezone), to: to && startOfDay(to, timezone, 1) }
-  return call('GET /v1/audit-log', { query: { ...present({ actor, action, cursor, ...days }), include: 'members' } })
-}
+import { entriesByDay } from '#web/pages/audit-log/entries.ts'
+import { errorsIn, fieldsOf, find, type Found, MOST_PEOPLE, type Person, Query } from '#web/pages/audit-log/filter.ts'
+import { wordsOf } from '#web/pages/audit-log/words.ts'
+import { filters } from '#web/view/filters.ts'
+import { empty, paging, withQuery } from '#web/view/parts.ts'
+import { absolute, DAYS, dayName } from '#web/view/time.ts'
 
 export const listEntries = page({
   route: 'GET /s/{slug}/audit-log',
   access: { permission: 'member.manage' },
   navigation: 'auditLog',
   query: Query,
+  // The days of the filter are days of the shop, so only a search without them can begin before the session is known.
   load: async ({ call, query }) => (query.from === null && query.to === null ? find(call, query, 'UTC') : null),
   async handle(context) {
-    const { call, query, data } = context
+    const { call, query, data, session, t } = context
     const refused = errorsIn(context, query)
     if (refused.length > 0) throw new FormRefused(...refused)
-    return entriesView(context, query, data ?? (await find(call, query, context.session.tenant.timezone)))
+    const found = data ?? (await find(call, query, session.tenant.timezone))
+    if (found.people.length > MOST_PEOPLE)
+      throw new FormRefused({ field: 'who', message: t.auditLog.tooManyPeople(MOST_PEOPLE) })
+    return logView(context, query, found)
   },
-  again: async (context) => entriesView(context, context.query, null),
+  again: async (context) => logView(context, context.query, null),
 })
 
-/** Returns what is wrong with the days of the filter. */
-function errorsIn({ language, t }: Ui, query: Search): FieldMessage[] {
-  const message = t.auditLog.notADay(dayName(language, DAYS.min), dayName(language, DAYS.max))
-  return (['from', 'to'] as const).flatMap((field) => {
-    const day = query[field]
-    return day === null || isDay(day) ? [] : [{ field, message }]
-  })
-}
-
 /** The filters with the entries that they find. Null: the filters were refused. */
-function entriesView(context: ShopUi, query: Search, entries: Found | null): View {
-  const { session, t } = context
-  const { auditLog: texts } = t
-  const members = entries?.members ?? []
-  const { actor, action, from, to } = query
+function logView(context: ShopUi, query: Query, found: Found | null): View {
+  const { auditLog: texts } = context.t
+  const { action, from, to, sign_ins: signIns } = query
+  const people = found === null ? [] : peopleOf(query, found)
   return view({
     title: texts.title,
-    content: html`${filters(context, texts.filters, [
-      {
-        name: 'actor',
-        label: texts.actor,
-        value: actor,
-        options: [{ value: '', label: texts.anybody }, ...actors(members)],
-      },
-      {
-        name: 'action',
-        label: texts.action,
-        value: action,
-        options: [{ value: '', label: texts.anything }, ...actions(texts)],
-      },
-      { name: 'from', label: texts.from, type: 'date', value: from, ...DAYS },
-      { name: 'to', label: texts.to, type: 'date', value: to, ...DAYS },
-    ])}
-${entries !== null && found(context, entries)}
-${
-  entries !== null &&
-  paging(
-    { ...context, path: shopPath(session.tenant.slug, '/audit-log') },
-    { query: { actor, action, from, to }, cursor: query.cursor, next: entries.next_cursor },
-  )
-}`,
+    content: html`${found !== null && onPaper(context, query, people)}
+${filters(context, texts.filters, [
+  {
+    name: 'who',
+    label: texts.who,
+    type: 'search',
+    value: query.who ?? people.map((user) => nameOf({ user })).join(', '),
+  },
+  {
+    name: 'action',
+    label: texts.action,
+    value: action,
+    options: [{ value: '', label: texts.anything }, ...actions(texts)],
+  },
+  { name: 'from', label: texts.from, type: 'date', value: from, ...DAYS },
+  { name: 'to', label: texts.to, type: 'date', value: to, ...DAYS },
+  {
+    name: 'sign_ins',
+    label: texts.signIns,
+    value: signIns,
+    options: [
+      { value: '', label: texts.leftOut },
+      { value: 'shown', label: texts.included },
+    ],
+  },
+])}
+${people.length > 0 && named(context, query, people)}
+${found !== null && listed(context, query, found)}`,
   })
 }
 
-function found(ui: Ui, { data, members = [] }: Found): Html {
-  const { auditLog: texts } = ui.t
-  if (data.length === 0) return empty(texts.noneTitle, html`<p>${texts.none}</p>`)
-  // The target of an entry is a membership, an invitation or a user.
-  const names = new Map(
-    members.flatMap((member) => [member.id, member.user.id ?? ''].map((id) => [id, nameOf(member)] as const)),
-  )
-  return html`<ol class="sentences">${data.map((entry) => html`<li><p>${sentence(texts, entry, names)}</p> ${when(ui, entry.occurred_at)}</li>`)}</ol>`
-}
-
-type Found = ReplyOf<'GET /v1/audit-log'>
-type Texts = Parameters<typeof sentence>[0]
-
-const actors = (members: NonNullable<Found['members']>) =>
-  members.flatMap((member) => (member.user.id === null ? [] : [{ value: member.user.id, label: nameOf(member) }]))
+type Texts = ShopUi['t']['auditLog']
 
 const actions = ({ actions: labels }: Texts) =>
   Object.entries(labels)
     .map(([value, [label]]) => ({ value, label }))
     .toSorted((a, b) => a.label.localeCompare(b.label))
+
+/** Returns whose entries are shown: those whom the search found, or the one who was chosen of them. Nobody: there is no such filter. */
+function peopleOf({ actor }: Query, { people, log }: Found): readonly Person[] {
+  const chosen = log?.data.find((entry) => actor !== null && entry.actor?.id === actor)?.actor
+  return chosen === undefined || chosen === null ? people : [chosen]
+}
+
+/** Whose entries are shown, each with a link to theirs alone. */
+function named({ t, path }: ShopUi, query: Query, people: readonly Person[]): Html {
+  const own = (person: Person) => withQuery(path, { ...fieldsOf(query), actor: person.id })
+  const names = people.map((user) =>
+    people.length === 1
+      ? html`<strong>${nameOf({ user })}</strong>`
+      : html`<a href="${own(user)}">${nameOf({ user })}</a>`,
+  )
+  return html`<p>${t.auditLog.entriesOf} ${names.map((name, at) => html`${at > 0 && ', '}${name}`)}. <a class="screen" href="${withQuery(path, { ...fieldsOf(query), who: null, actor: null })}">${t.auditLog.everybody}</a></p>`
+}
+
+function listed(ui: ShopUi, query: Query, { log }: Found): Html {
+  const { auditLog: texts } = ui.t
+  if (log === null) return empty(texts.noneTitle, html`<p>${texts.nobody}</p>`)
+  const { data, next_cursor: next, position, roles = [] } = log
+  if (data.length === 0) return empty(texts.noneTitle, html`<p>${texts.none}</p>`)
+  const number = new Intl.NumberFormat(ui.language)
+  const total = number.format(position?.total ?? 0)
+  const first = (position?.preceding ?? 0) + 1
+  return html`${
+    typeof position?.preceding === 'number' &&
+    html`<p class="quiet">${texts.place(number.format(first), number.format(first + data.length - 1), position.more ? texts.moreThan(total) : total)}</p>`
+  }
+${entriesByDay(ui, data, wordsOf(ui, roles))}
+${paging(ui, { query: fieldsOf(query), cursor: query.cursor, next, previous: position?.previous_cursor ?? null })}`
+}
+
+/** What the filters say, for a print: they are not printed themselves. */
+function onPaper(ui: ShopUi, query: Query, people: readonly Person[]): Html {
+  const { auditLog: texts } = ui.t
+  const { language, session } = ui
+  const { who, action, from, to, sign_ins: signIns } = query
+  const label = action === null ? undefined : Object.entries(texts.actions).find(([name]) => name === action)?.[1][0]
+  const shown = people.length === 0 ? who : people.map((user) => nameOf({ user })).join(', ')
+  const said = [
+    shown !== null && `${texts.who}: ${shown}`,
+    label !== undefined && `${texts.action}: ${label}`,
+    from !== null && `${texts.from}: ${dayName(language, from)}`,
+    to !== null && `${texts.to}: ${dayName(language, to)}`,
+    `${texts.signIns}: ${signIns === null ? texts.leftOut : texts.included}`,
+  ].filter((part) => part !== false)
+  const now = new Date().toISOString()
+  return html`<p class="paper">${texts.asOf(session.tenant.legal_name, absolute(ui, now))}<br>${texts.filter(said.join(' · '))}</p>`
+}

@@ -1,25 +1,44 @@
-import { shownEmail } from '#shared/schema/shown-email.ts'
 import type { Named } from '#shared/audit/actions.ts'
-import type { ReplyOf } from '#shared/client/client.ts'
+import { shownEmail } from '#shared/schema/shown-email.ts'
+import type { Entry, Words } from '#web/pages/audit-log/words.ts'
 import type { Texts } from '#web/texts/texts.ts'
 
-type Entry = ReplyOf<'GET /v1/audit-log'>['data'][number]
+/** An entry as a sentence. */
+export interface Said {
+  /** "Ann Archer made Bob Baker Admin." */
+  readonly text: string
+  /** The name of the target in it. Empty: it has none. */
+  readonly target: string
+  /** The fields of the entry that it names. */
+  readonly fields: ReadonlySet<string>
+}
 
-/** Returns an entry as a sentence: "Ann Archer made Bob Baker admin." `names` are those of members, by membership or invitation. */
-export function sentence(texts: Texts['auditLog'], entry: Entry, names: ReadonlyMap<string, string>): string {
-  const { action, actor, target, before, after } = entry
-  const value = (name: string): string => {
-    const found = after?.[name] ?? before?.[name]
-    return typeof found === 'string' || typeof found === 'number' ? String(found) : ''
+/** Returns who did it, in words. */
+export const actorOf = (texts: Texts['auditLog'], { actor }: Entry): string =>
+  actor === null ? texts.system : (actor.full_name ?? shownEmail(actor.email))
+
+/** Says an entry as a sentence. */
+export function say(texts: Texts['auditLog'], entry: Entry, words: Words): Said {
+  const { action, target, before, after } = entry
+  const fields = new Set<string>()
+  const value = (field: string): string => {
+    fields.add(field)
+    const found = after?.[field] ?? before?.[field]
+    return found === undefined || found === null ? '' : words.value(field, found)
   }
-  const who = actor === null ? texts.system : (actor.full_name ?? actor.email)
+  const who = actorOf(texts, entry)
+  const email = after?.['email'] ?? before?.['email']
+  const name = shownEmail(target.name ?? (typeof email === 'string' ? email : ''))
   const named: Named = {
     who,
-    target: names.get(target.id ?? '') ?? (shownEmail(value('email')) || texts.somebody),
+    target: name === '' ? texts.somebody : name,
+    thing: (unnamed, kind) => (name === '' ? unnamed : `${kind} ${name}`),
     value,
   }
   const known: Readonly<Record<string, Texts['auditLog']['actions'][keyof Texts['auditLog']['actions']]>> =
     texts.actions
-  const [, say] = (Object.hasOwn(known, action) ? known[action] : undefined) ?? []
-  return say === undefined ? texts.other(who, action) : say(named)
+  const [, sentence] = (Object.hasOwn(known, action) ? known[action] : undefined) ?? []
+  const text = sentence === undefined ? texts.other(who, action) : sentence(named)
+  if (typeof email === 'string' && text.includes(shownEmail(email))) fields.add('email')
+  return { text, target: name, fields }
 }

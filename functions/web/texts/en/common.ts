@@ -7,6 +7,7 @@ export const common = {
   errorSummary: 'There is a problem',
   pages: 'Pages of the list',
   firstPage: 'First page',
+  previousPage: 'Previous page',
   nextPage: 'Next page',
   cancel: 'Cancel',
   back: 'Back',

@@ -7,6 +7,7 @@ export const common: typeof en.common = {
   errorSummary: 'Hay un problema',
   pages: 'Páginas de la lista',
   firstPage: 'Primera página',
+  previousPage: 'Página anterior',
   nextPage: 'Página siguiente',
   cancel: 'Cancelar',
   back: 'Volver',
