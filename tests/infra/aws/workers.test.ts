@@ -4,6 +4,14 @@ import { type Assembly, resolver } from '#tests/assembly/template.ts'
 import { listed, type Synthesized } from './synthesized.ts'
 import { aliased, deployedWorkers, functionsOf, groups, other, prod, site } from './two-stages.ts'
 
+const SECONDS: Readonly<Record<string, number>> = { minute: 60, hour: 3600, day: 86_400 }
+
+/** Returns the seconds between two runs of a schedule, such as `rate(2 hours)`. NaN if it is no rate. */
+const secondsOf = (expression: unknown): number => {
+  const [, count, unit = ''] = /^rate\((\d+) (minute|hour|day)s?\)$/.exec(String(expression)) ?? []
+  return Number(count) * (SECONDS[unit] ?? Number.NaN)
+}
+
 describe('a worker', () => {
   it('runs by its schedule, and the dead-letter queue keeps the event of a failed run', () => {
     const schedules = prod.ofType('AWS::Scheduler::Schedule').map(({ Properties }) => Properties)
@@ -12,11 +20,7 @@ describe('a worker', () => {
     for (const { worker } of scheduled) {
       const lambda = functionsOf(prod, 'prod').get(worker.name)
       const schedule = schedules.find(({ Target }) => aliased(prod, Target.Arn) === lambda)
-      expect(schedule?.ScheduleExpression).toBe(
-        worker.everySeconds === 3600
-          ? 'rate(1 hour)'
-          : `rate(${(worker.everySeconds ?? 0) / 60} minute${worker.everySeconds === 60 ? '' : 's'})`,
-      )
+      expect(secondsOf(schedule?.ScheduleExpression), worker.name).toBe(worker.everySeconds)
       expect(prod.named(schedule?.Target.DeadLetterConfig.Arn)).toBe('JobsFailed')
       expect(prod.named(lambda?.Properties.DeadLetterConfig.TargetArn)).toBe('JobsFailed')
       expect(lambda?.Properties.Timeout).toBe(worker.timeoutSeconds)
