@@ -149,21 +149,12 @@ insert into app.roles (id, code, label, rank) values
   (7, 'viewer', 'Viewer', 10);
 set local row_security = off;
 
-select app.grant_permission('company.read',     'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
-select app.grant_permission('company.write',    'admin');
-select app.grant_permission('customer.read',    'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
-select app.grant_permission('customer.write',   'admin', 'sales', 'account');
-select app.grant_permission('deal.read',        'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
-select app.grant_permission('deal.write',       'admin', 'sales', 'account');
-select app.grant_permission('deal.price.read',  'admin', 'sales', 'account');
-select app.grant_permission('deal.price.write', 'admin', 'sales');
-select app.grant_permission('design.read',      'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
-select app.grant_permission('design.write',     'admin', 'designer');
-select app.grant_permission('design.approve',   'admin');
-select app.grant_permission('catalog.read',     'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
-select app.grant_permission('member.manage',    'owner', 'admin');
-select app.grant_permission('vendor.manage',    'owner', 'admin');
-select app.grant_permission('*',                'owner');
+-- The file of a noun has the permissions that protect it.
+select app.grant_permission('company.read',   'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
+select app.grant_permission('company.write',  'admin');
+select app.grant_permission('customer.read',  'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
+select app.grant_permission('customer.write', 'admin', 'sales', 'account');
+select app.grant_permission('*',              'owner');
 
 -- Returns whether a role with these permissions holds a permission. `*` is every permission that a role of the platform has, so nobody holds
 -- one that does not exist.

@@ -228,3 +228,5 @@ comment on table app.memberships is
   'linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, role_scope, source, accepted_at, revoked_at, created_at, selected_at';
 
 select app.give('app.may_give', 'app.keep_within_reach', 'app.make_membership', 'app.keep_an_owner', 'app.list_members');
+
+select app.grant_permission('member.manage', 'owner', 'admin');

@@ -102,6 +102,8 @@ from (values
 join app.sizes s on s.code = g.code
 cross join unnest(g.aliases) as a;
 
+select app.grant_permission('catalog.read', 'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.styles is 'tenant: id, tenant_id, scope, style_number, name, brand, category, vendors, listed, withdrawn_at, search';
 comment on table app.sizes is 'platform: id, code, position';

@@ -231,6 +231,8 @@ $$;
 comment on function app.open_secret_for_service is
   'owner: identity_gate; proof: audit entry; callers: identity_opener; definer: sets a tenant without its ticket';
 
+select app.grant_permission('vendor.manage', 'owner', 'admin');
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.vendors is 'platform: code, name, adapter';
 comment on table app.data_keys is

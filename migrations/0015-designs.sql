@@ -54,6 +54,10 @@ grant select, insert (tenant_id, design_id, file_name, media_type, size_bytes, s
 alter table app.designs alter column name set statistics 0;
 alter table app.design_assets alter column file_name set statistics 0;
 
+select app.grant_permission('design.read',    'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
+select app.grant_permission('design.write',   'admin', 'designer');
+select app.grant_permission('design.approve', 'admin');
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.designs is 'linked: approved_by, created_by; tenant: id, tenant_id, name, approved_at, created_at';
 comment on table app.design_assets is

@@ -124,6 +124,11 @@ grant select, insert (tenant_id, deal_id, position, style_id, style_scope, color
 -- No statistics: see app.tenants.
 alter table app.deals alter column customer_name set statistics 0;
 
+select app.grant_permission('deal.read',        'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
+select app.grant_permission('deal.write',       'admin', 'sales', 'account');
+select app.grant_permission('deal.price.read',  'admin', 'sales', 'account');
+select app.grant_permission('deal.price.write', 'admin', 'sales');
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.price_breaks is 'tenant: tenant_id, style_id, style_scope, min_quantity, unit_price';
 comment on table app.deal_counters is 'tenant: tenant_id, last_number';

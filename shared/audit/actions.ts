@@ -1,4 +1,4 @@
-// This file has more than 300 lines, so that a new audit action is one file to edit.
+// This file has more than 300 lines, so that an action and its texts stand together.
 import type { EventKey } from '#shared/audit/event-keys.ts'
 import type { AuditField } from '#shared/audit/fields.ts'
 import type { Language } from '#shared/schema/language.ts'
