@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { DEFINERS, nameOf } from '#shared/doctor/functions.ts'
-import type { FunctionGuarantees, Guarantee } from './guarantee.ts'
+import { type FunctionGuarantees, type Guarantee, heldBy } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
-const PROOFS = new Map(DEFINERS.map(([signature, { proof }]) => [nameOf(signature), proof]))
+const RECORDS = new Map(DEFINERS.map(([signature, record]) => [nameOf(signature), record]))
 
 /** The names of the SECURITY DEFINER functions. */
-export const DEFINER_NAMES: readonly string[] = [...PROOFS.keys()]
+export const DEFINER_NAMES: readonly string[] = [...RECORDS.keys()]
 
 /** The guarantees of a file. A file without FUNCTIONS has guarantees of tables or roles. */
 async function guaranteesOf(file: string): Promise<FunctionGuarantees> {
@@ -32,16 +32,19 @@ const missing = (name: string, proof: readonly string[]): string =>
   ', and expects no effect on what belongs to others. See "Add a function" in migrations/README.md.'
 
 /**
- * The promise of a SECURITY DEFINER function. An error of the function breaks it too. Requires a connection that may become
- * any role, to see what it wrote.
+ * The promise of a SECURITY DEFINER function. A function that wants a proof is called as its one caller, any other as identity_app
+ * at first, which may not call it. An error of the function breaks the promise too. Requires a connection that may become any role, to see what it wrote.
  */
 export function definerGuarantee(world: TwoTenants, name: string): Guarantee {
   const guarantee = GUARANTEES[name]?.(world, name)
+  const { proof = [], callers = [] } = RECORDS.get(name) ?? {}
+  const [caller = '', another] = callers
+  const byCaller = another === undefined && proof.some((each) => each !== 'scope')
   return {
     title: guarantee?.title ?? `guarantee 6: ${name} has a guarantee`,
     holds: async (sql) => {
-      if (guarantee === undefined) assert.fail(missing(name, PROOFS.get(name) ?? []))
-      await guarantee.holds(sql).catch((error: unknown) => {
+      if (guarantee === undefined) assert.fail(missing(name, proof))
+      await (byCaller ? heldBy(caller, guarantee) : guarantee).holds(sql).catch((error: unknown) => {
         throw error instanceof assert.AssertionError
           ? error
           : new assert.AssertionError({ message: `${name}: ${String(error)}` })

@@ -11,7 +11,7 @@ import {
   type Guarantee,
   REFUSED,
   sealedTicket,
-  calledBy,
+  heldBy,
   type FunctionGuarantees,
 } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
@@ -329,7 +329,7 @@ export const FUNCTIONS: FunctionGuarantees = {
   renew_seal: renewalGuarantee,
   current_tenant: sealGuarantee,
   set_tenant: sealGuarantee,
-  check_ticket: ticketGuarantee,
+  check_ticket: (world, name) => heldBy('identity_app', ticketGuarantee(world, name)),
   enter_session: enterSessionGuarantee,
   enter_to_read: readGuarantee,
   enter_to_write: ticketGuarantee,
@@ -339,5 +339,6 @@ export const FUNCTIONS: FunctionGuarantees = {
   renew_lease: leaseGuarantee,
   end_lease: leaseGuarantee,
   return_job: leaseGuarantee,
-  ...calledBy('identity_auth', { authenticate: checkGuarantee, select_tenant: checkGuarantee }),
+  authenticate: (world, name) => heldBy('identity_auth', checkGuarantee(world, name)),
+  select_tenant: checkGuarantee,
 }

@@ -91,12 +91,6 @@ export const heldBy = (role: string, { title, holds }: Guarantee): Guarantee => 
 /** The guarantees of SECURITY DEFINER functions, by name. `npm test` requires one for each: see migrations/README.md. */
 export type FunctionGuarantees = Readonly<Record<string, (world: TwoTenants, name: string) => Guarantee>>
 
-/** Returns the guarantees for a caller of the functions, in place of identity_app. */
-export const calledBy = (role: string, guarantees: FunctionGuarantees): FunctionGuarantees =>
-  Object.fromEntries(
-    Object.entries(guarantees).map(([name, guarantee]) => [name, (world, of) => heldBy(role, guarantee(world, of))]),
-  )
-
 /** Returns the tenants of the matching rows in order, as a superuser sees them. */
 export const tenantsOf = (sql: postgres.Sql, table: string, condition: string, parameters: (string | null)[]) =>
   as(sql, 'none', async () => {

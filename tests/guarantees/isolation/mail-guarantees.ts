@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
-import { as, attempt, type Guarantee, calledBy } from './guarantee.ts'
+import { as, attempt, type FunctionGuarantees, type Guarantee } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 const CALLS = {
@@ -152,9 +152,9 @@ export const remailGuarantee = ({ own, other, users }: TwoTenants): Guarantee =>
   },
 })
 
-export const FUNCTIONS = calledBy('identity_mailer', {
+export const FUNCTIONS: FunctionGuarantees = {
   mail_of_invitation: mailGuarantee,
   mail_of_user: mailGuarantee,
   mail_of_membership: mailGuarantee,
   remail_invitation: remailGuarantee,
-})
+}

@@ -9,7 +9,7 @@ import {
   REFUSED,
   sealedTicket,
   tenantsOf,
-  calledBy,
+  heldBy,
   type FunctionGuarantees,
 } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
@@ -360,15 +360,13 @@ export const storedInvitationGuarantee = ({ own, other }: TwoTenants): Guarantee
 export const FUNCTIONS: FunctionGuarantees = {
   issue_invitation: newInvitationGuarantee,
   list_members: memberListGuarantee,
-  ...calledBy('identity_operator', { store_invitation: storedInvitationGuarantee }),
-  ...calledBy('identity_auth', {
-    password_salt: passwordGuarantee,
-    is_own_password: passwordGuarantee,
-    rehash_password: passwordGuarantee,
-    sign_in: passwordGuarantee,
-    verify_email: tokenGuarantee,
-    find_verification: tokenGuarantee,
-    find_invitation: tokenGuarantee,
-    accept_invitation: tokenGuarantee,
-  }),
+  store_invitation: (world, name) => heldBy('identity_operator', storedInvitationGuarantee(world, name)),
+  password_salt: (world, name) => heldBy('identity_auth', passwordGuarantee(world, name)),
+  is_own_password: passwordGuarantee,
+  rehash_password: passwordGuarantee,
+  sign_in: passwordGuarantee,
+  verify_email: tokenGuarantee,
+  find_verification: tokenGuarantee,
+  find_invitation: tokenGuarantee,
+  accept_invitation: tokenGuarantee,
 }

@@ -10,7 +10,7 @@ import {
   type Outcome,
   REFUSED,
   tenantsOf,
-  calledBy,
+  heldBy,
   type FunctionGuarantees,
 } from './guarantee.ts'
 import { unset } from './gate-guarantees.ts'
@@ -409,8 +409,6 @@ export const sealedRowsGuarantee = ([own, other]: readonly [string, string]): Gu
 export const FUNCTIONS: FunctionGuarantees = {
   record_opening: sealedSecretGuarantee,
   open_vendor_secret: sealedSecretGuarantee,
-  ...calledBy('identity_opener', {
-    record_opening_for_service: serviceOpeningGuarantee,
-    open_secret_for_service: serviceOpeningGuarantee,
-  }),
+  record_opening_for_service: (world, name) => heldBy('identity_opener', serviceOpeningGuarantee(world, name)),
+  open_secret_for_service: serviceOpeningGuarantee,
 }

@@ -10,7 +10,7 @@ import {
   REFUSED,
   sealedTicket,
   tenantsOf,
-  calledBy,
+  heldBy,
   type FunctionGuarantees,
 } from './guarantee.ts'
 import { made, tenantNow, ticketOf, unset } from './gate-guarantees.ts'
@@ -246,15 +246,11 @@ export const serviceKeyGuarantee = ({ own, other, sessions }: TwoTenants): Guara
 })
 
 export const FUNCTIONS: FunctionGuarantees = {
-  ...calledBy('tenant_bound', {
-    service_proof: serviceProofGuarantee,
-    enter: serviceProofGuarantee,
-    enter_as_service: serviceEntryGuarantee,
-  }),
-  ...calledBy('identity_services', {
-    service_of_key: serviceKeyGuarantee,
-    introspect: serviceKeyGuarantee,
-    changes: serviceKeyGuarantee,
-    memberships_of_tenants: serviceKeyGuarantee,
-  }),
+  service_proof: (world, name) => heldBy('tenant_bound', serviceProofGuarantee(world, name)),
+  enter: serviceProofGuarantee,
+  enter_as_service: serviceEntryGuarantee,
+  service_of_key: (world, name) => heldBy('identity_services', serviceKeyGuarantee(world, name)),
+  introspect: serviceKeyGuarantee,
+  changes: serviceKeyGuarantee,
+  memberships_of_tenants: serviceKeyGuarantee,
 }

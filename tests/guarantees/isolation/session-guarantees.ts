@@ -7,7 +7,7 @@ import {
   type Guarantee,
   sealedTicket,
   tenantsOf,
-  calledBy,
+  heldBy,
   type FunctionGuarantees,
 } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
@@ -136,10 +136,8 @@ export const endUnusedGuarantee = ({ own, other, sessions, users }: TwoTenants, 
 })
 
 export const FUNCTIONS: FunctionGuarantees = {
-  ...calledBy('identity_auth', {
-    tenants_of_session: readerGuarantee,
-    sessions_of_session: readerGuarantee,
-    end_sessions: endSessionsGuarantee,
-  }),
-  ...calledBy('identity_gate', { end_unused_sessions: endUnusedGuarantee }),
+  tenants_of_session: readerGuarantee,
+  sessions_of_session: readerGuarantee,
+  end_sessions: endSessionsGuarantee,
+  end_unused_sessions: (world, name) => heldBy('identity_gate', endUnusedGuarantee(world, name)),
 }

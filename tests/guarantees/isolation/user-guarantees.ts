@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
-import { as, attempt, enterTenant, type Guarantee, sealedTicket, tenantsOf, calledBy } from './guarantee.ts'
+import {
+  as,
+  attempt,
+  enterTenant,
+  type Guarantee,
+  sealedTicket,
+  tenantsOf,
+  type FunctionGuarantees,
+} from './guarantee.ts'
 import { passwordGuarantee, passwordOf } from './proof-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
@@ -142,9 +150,9 @@ export const passwordResetGuarantee = (world: TwoTenants, name: string): Guarant
   },
 })
 
-export const FUNCTIONS = calledBy('identity_auth', {
+export const FUNCTIONS: FunctionGuarantees = {
   change_password: passwordChangeGuarantee,
   change_language: languageGuarantee,
   find_reset: passwordResetGuarantee,
   reset_password: passwordResetGuarantee,
-})
+}
