@@ -1,4 +1,5 @@
 import type { Sql } from '#shared/db/connect.ts'
+import type { Deletion } from '#shared/db/delete-in-batches.ts'
 
 /** Creates the audit log's partitions for today and the next three months. Returns their names. */
 export async function createPartitions(sql: Sql): Promise<string[]> {
@@ -8,16 +9,13 @@ export async function createPartitions(sql: Sql): Promise<string[]> {
   return partitions.map(({ name }) => name)
 }
 
-/**
- * Each deletes at most `batch` rows that nobody needs any more, in a transaction of its own, and returns one row for each. The
- * functions decide what is old: no login may delete anything else. Events are deleted after their jobs.
- */
-export const DELETIONS: readonly ((sql: Sql, batch: number) => Promise<object[]>)[] = [
-  (sql, batch) => sql`select from generate_series(1, app.delete_old_sessions(${batch}::int))`,
-  (sql, batch) => sql`select from generate_series(1, app.delete_old_tokens(${batch}::int))`,
-  (sql, batch) => sql`select from generate_series(1, app.delete_old_jobs(${batch}::int))`,
-  (sql, batch) => sql`select from generate_series(1, app.delete_old_events(${batch}::int))`,
-  (sql, batch) => sql`select from generate_series(1, app.delete_old_attempts(${batch}::int))`,
-  (sql, batch) => sql`select from generate_series(1, app.delete_old_networks(${batch}::int))`,
-  (sql, batch) => sql`select from generate_series(1, app.delete_old_replies(${batch}::int))`,
+/** The functions of the database decide what is old: no login may delete anything else. Events are deleted after their jobs. */
+export const DELETIONS: readonly Deletion[] = [
+  (sql, batch) => sql`select app.delete_old_sessions(${batch}) as deleted`,
+  (sql, batch) => sql`select app.delete_old_tokens(${batch}) as deleted`,
+  (sql, batch) => sql`select app.delete_old_jobs(${batch}) as deleted`,
+  (sql, batch) => sql`select app.delete_old_events(${batch}) as deleted`,
+  (sql, batch) => sql`select app.delete_old_attempts(${batch}) as deleted`,
+  (sql, batch) => sql`select app.delete_old_networks(${batch}) as deleted`,
+  (sql, batch) => sql`select app.delete_old_replies(${batch}) as deleted`,
 ]

@@ -22,6 +22,7 @@ const TASKS: Readonly<Record<string, { readonly most: number; readonly files: Re
     most: 5,
     files: /^migrations|^(tests\/)?functions\/(workers\/)?count-words|queue\/kinds/,
   },
+  'a worker that deletes old rows': { most: 5, files: /^migrations|^tests\/guarantees\/|delete-old-tags/ },
   'a SECURITY DEFINER function': { most: 2, files: /^migrations|^tests\/guarantees\// },
   'a page': { most: 6, files: /web\/(pages|texts)\/tags|web\/http\/pages\.ts|texts\/texts|tests\/functions\/web/ },
   'a setting': { most: 2, files: /^shared\/base\/config/ },
@@ -34,6 +35,7 @@ const CHECK = 'check'
 const TESTS = [
   'tests/functions/tags',
   'tests/functions/count-words',
+  'tests/functions/delete-old-tags',
   'tests/functions/web',
   'tests/guarantees/contract',
   'tests/guarantees/isolation',
