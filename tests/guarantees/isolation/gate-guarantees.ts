@@ -329,7 +329,7 @@ export const FUNCTIONS: FunctionGuarantees = {
   renew_seal: renewalGuarantee,
   current_tenant: sealGuarantee,
   set_tenant: sealGuarantee,
-  check_ticket: (world, name) => heldBy('identity_app', ticketGuarantee(world, name)),
+  check_ticket: (world) => heldBy('identity_app', ticketGuarantee(world)),
   enter_session: enterSessionGuarantee,
   enter_to_read: readGuarantee,
   enter_to_write: ticketGuarantee,
@@ -339,6 +339,6 @@ export const FUNCTIONS: FunctionGuarantees = {
   renew_lease: leaseGuarantee,
   end_lease: leaseGuarantee,
   return_job: leaseGuarantee,
-  authenticate: (world, name) => heldBy('identity_auth', checkGuarantee(world, name)),
+  authenticate: (world) => heldBy('identity_auth', checkGuarantee(world)),
   select_tenant: checkGuarantee,
 }

@@ -360,8 +360,8 @@ export const storedInvitationGuarantee = ({ own, other }: TwoTenants): Guarantee
 export const FUNCTIONS: FunctionGuarantees = {
   issue_invitation: newInvitationGuarantee,
   list_members: memberListGuarantee,
-  store_invitation: (world, name) => heldBy('identity_operator', storedInvitationGuarantee(world, name)),
-  password_salt: (world, name) => heldBy('identity_auth', passwordGuarantee(world, name)),
+  store_invitation: (world) => heldBy('identity_operator', storedInvitationGuarantee(world)),
+  password_salt: (world) => heldBy('identity_auth', passwordGuarantee(world)),
   is_own_password: passwordGuarantee,
   rehash_password: passwordGuarantee,
   sign_in: passwordGuarantee,

@@ -409,6 +409,6 @@ export const sealedRowsGuarantee = ([own, other]: readonly [string, string]): Gu
 export const FUNCTIONS: FunctionGuarantees = {
   record_opening: sealedSecretGuarantee,
   open_vendor_secret: sealedSecretGuarantee,
-  record_opening_for_service: (world, name) => heldBy('identity_opener', serviceOpeningGuarantee(world, name)),
+  record_opening_for_service: (world) => heldBy('identity_opener', serviceOpeningGuarantee(world)),
   open_secret_for_service: serviceOpeningGuarantee,
 }

@@ -246,10 +246,10 @@ export const serviceKeyGuarantee = ({ own, other, sessions }: TwoTenants): Guara
 })
 
 export const FUNCTIONS: FunctionGuarantees = {
-  service_proof: (world, name) => heldBy('tenant_bound', serviceProofGuarantee(world, name)),
+  service_proof: (world) => heldBy('tenant_bound', serviceProofGuarantee(world)),
   enter: serviceProofGuarantee,
   enter_as_service: serviceEntryGuarantee,
-  service_of_key: (world, name) => heldBy('identity_services', serviceKeyGuarantee(world, name)),
+  service_of_key: (world) => heldBy('identity_services', serviceKeyGuarantee(world)),
   introspect: serviceKeyGuarantee,
   changes: serviceKeyGuarantee,
   memberships_of_tenants: serviceKeyGuarantee,
