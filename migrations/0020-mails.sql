@@ -29,7 +29,7 @@ comment on function app.leased_mail is 'proof: lease; callers: identity_gate';
 -- The inviter is null when the platform invites, or when their address is not verified. The language is the one of the user of the
 -- address, else of the inviter.
 create function app.mail_of_invitation(p_job uuid, p_lease_token uuid, p_token_hashes bytea[])
-  returns table (email text, token integer, expires_at timestamptz, expired boolean, slug text, legal_name text, timezone text, role text,
+  returns table (email text, token integer, expires_at timestamptz, expired boolean, slug text, legal_name text, timezone text, role text, role_code text,
                  inviter text, language text)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -38,12 +38,12 @@ create function app.mail_of_invitation(p_job uuid, p_lease_token uuid, p_token_h
 declare
   v_bounced boolean;
 begin
-  select i.email, array_position(p_token_hashes, i.token_hash), i.expires_at, i.expires_at <= now(), t.slug, t.legal_name, t.timezone, r.label,
+  select i.email, array_position(p_token_hashes, i.token_hash), i.expires_at, i.expires_at <= now(), t.slug, t.legal_name, t.timezone, r.label, r.code,
          case when n.email_verified_at is not null then n.email end, coalesce(invited.language, n.language, 'en'),
          i.bounced_at is not null or invited.bounced_at is not null
          or exists (select from app.tokens o where o.email = i.email and o.purpose = 'invite' and o.consumed_at is null
                                                and o.issued_at is not null and o.bounced_at is not null)
-    into email, token, expires_at, expired, slug, legal_name, timezone, role, inviter, language, v_bounced
+    into email, token, expires_at, expired, slug, legal_name, timezone, role, role_code, inviter, language, v_bounced
     from app.leased_mail(p_job, p_lease_token) j
     join app.tokens i on i.id = (j.payload ->> 'invitation_id')::uuid and i.tenant_id = j.tenant_id
     join app.tenants t on t.id = i.tenant_id
@@ -117,7 +117,7 @@ comment on function app.mail_of_user is
 
 -- Returns the membership of a leased mail, also a revoked one. Returns no row when the user is disabled or their mail bounced.
 create function app.mail_of_membership(p_job uuid, p_lease_token uuid)
-  returns table (email text, language text, full_name text, slug text, legal_name text, timezone text, role text)
+  returns table (email text, language text, full_name text, slug text, legal_name text, timezone text, role text, role_code text)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -125,7 +125,7 @@ create function app.mail_of_membership(p_job uuid, p_lease_token uuid)
 #variable_conflict use_column
 begin
   return query
-    select u.email::text, u.language, u.full_name::text, t.slug, t.legal_name::text, t.timezone, r.label::text
+    select u.email::text, u.language, u.full_name::text, t.slug, t.legal_name::text, t.timezone, r.label::text, r.code::text
       from app.leased_mail(p_job, p_lease_token) j
       join app.memberships m on m.user_id = (j.payload ->> 'user_id')::uuid and m.tenant_id = j.tenant_id
       join app.users u on u.id = m.user_id and u.disabled_at is null and u.bounced_at is null

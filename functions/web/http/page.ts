@@ -56,6 +56,8 @@ export interface PageContext<A extends PageAccess, Params, Query, Form, Data> ex
   readonly callWithEtag: Client['callWithEtag']
   /** Returns the session of somebody who may be signed in, or null. */
   readonly findSession: () => Promise<Me | null>
+  /** The Set-Cookie headers of the language, for whoever signs in now. */
+  readonly languageAtSignIn: readonly string[]
   /** Returns the Set-Cookie header after the page's link was used. */
   readonly useLink: () => string
   /** Returns the Set-Cookie header that puts the link first that a form of this link page named, or null for no link page. */

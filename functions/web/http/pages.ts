@@ -17,7 +17,7 @@ import { invite } from '#web/pages/members/invite.ts'
 import { listMembers } from '#web/pages/members/list-members.ts'
 import { confirmRemoval, removeMember } from '#web/pages/members/remove-member.ts'
 import { createRole, deleteRole, editRole, listRoles, updateRole } from '#web/pages/members/roles.ts'
-import { changeMailLanguage, changePassword, showAccount } from '#web/pages/account/account.ts'
+import { changeLanguage, changePassword, showAccount } from '#web/pages/account/account.ts'
 import { endOtherSessions, endSession, listSessions } from '#web/pages/account/sessions.ts'
 import { changeSettings, showSettings } from '#web/pages/settings.ts'
 import {
@@ -91,7 +91,7 @@ export const PAGES: readonly Page[] = [
   changeSettings,
   listEntries,
   showAccount,
-  changeMailLanguage,
+  changeLanguage,
   changePassword,
   listSessions,
   endSession,

@@ -19,7 +19,7 @@ import type { WebRuntime } from '#web/http/runtime.ts'
 export interface WebState {
   readonly headers: RequestHeaders
   readonly requestId: string
-  readonly language: Language
+  language: Language
   readonly cookies: ReadonlyMap<CookieName, string>
   /** The address of the page, without its query. */
   readonly path: string

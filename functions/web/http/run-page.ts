@@ -4,6 +4,7 @@ import { ProblemError } from '#shared/client/client.ts'
 import { fieldsOf } from '#shared/http/form.ts'
 import { formAddress } from '#web/http/form-address.ts'
 import { parseQuery } from '#web/http/form-data.ts'
+import { languageAtSignIn } from '#web/http/language.ts'
 import { keepToken, linkOf, MALFORMED_LINK } from '#web/http/link.ts'
 import { namedLink, writeLinks } from '#web/http/links.ts'
 import type { Me } from '#web/http/me.ts'
@@ -69,6 +70,7 @@ function contextOf(state: WebState, { makeUi, config, query }: Running & { reado
     securityContact: config.securityContact,
     callWithEtag: given(state.callWithEtag),
     findSession: () => findSession(state),
+    languageAtSignIn: languageAtSignIn(state.cookies.get('lang')),
     useLink: () => writeLinks(state.links.filter(({ token }) => token !== state.link?.token)),
     firstLink: (path, field) => {
       const { webKey } = given(state.runtime)

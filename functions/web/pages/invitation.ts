@@ -40,7 +40,7 @@ export const acceptInvitation = page({
       throw error
     }
     const { email, tenant } = opened.account
-    const cookies = opened.session === null && password !== null ? await signInWith(call, { email, password }) : null
+    const cookies = opened.session === null && password !== null ? await signInWith(context, { email, password }) : null
     return joined(tenant.slug, { session: opened.session, cookies, used: useLink() })
   },
   again: (context) => inspected(context),
@@ -95,6 +95,7 @@ function invitationView(
       hint: ui.t.resetPassword.hint(minLength),
       type: 'password',
       autocomplete: 'new-password',
+      minLength,
     }),
   ]
   return view({

@@ -32,7 +32,7 @@ export const resetPassword = page({
     }
     const isNow = opened.is === 'open'
     const email = isNow ? opened.account.email : (form.username ?? '')
-    const cookies = await signInWith(call, { email, password: form.password })
+    const cookies = await signInWith(context, { email, password: form.password })
     if (cookies !== null) return redirect('/', { notice: 'password-set', cookies: [useLink(), ...cookies] })
     return redirect('/sign-in', { notice: isNow ? 'password-set' : 'reset-link-used', cookies: [useLink()] })
   },
@@ -66,6 +66,7 @@ function resetView(ui: Ui, email: string, minLength: number): View {
           hint: t.hint(minLength),
           type: 'password',
           autocomplete: 'new-password',
+          minLength,
         }),
       ],
       submit: t.submit,

@@ -6,12 +6,12 @@ import { setCookie } from '#web/http/cookies.ts'
  * sign-in is refused or fails: then the person signs in themself.
  */
 export async function signInWith(
-  call: Client['call'],
+  { call, languageAtSignIn }: { readonly call: Client['call']; readonly languageAtSignIn: readonly string[] },
   credentials: { readonly email: string; readonly password: string },
 ): Promise<readonly string[] | null> {
   try {
     const { token, csrf_token: csrfToken } = await call('POST /v1/auth/login', { body: credentials })
-    return [setCookie('session', token), setCookie('csrf', csrfToken)]
+    return [setCookie('session', token), setCookie('csrf', csrfToken), ...languageAtSignIn]
   } catch {
     return null
   }

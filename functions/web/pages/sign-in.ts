@@ -29,7 +29,7 @@ export const signIn = page({
   access: 'anyone',
   form: v.object({ email: v.string(), password: v.string(), next: optional }),
   async handle(context) {
-    const { form, call, ownAddress } = context
+    const { form, call, ownAddress, languageAtSignIn } = context
     const { email, password } = form
     const { token, csrf_token: csrfToken } = await call('POST /v1/auth/login', { body: { email, password } }).catch(
       (error: unknown) => {
@@ -40,7 +40,7 @@ export const signIn = page({
       },
     )
     return redirect(ownAddress(form.next ?? '') ?? '/', {
-      cookies: [setCookie('session', token), setCookie('csrf', csrfToken)],
+      cookies: [setCookie('session', token), setCookie('csrf', csrfToken), ...languageAtSignIn],
     })
   },
   again: async (context) => signInView(context, context.refusal?.values['next'] ?? null),
@@ -60,6 +60,7 @@ function signInView(ui: Ui, next: string | null): View {
       ],
       submit: texts.submit,
     })}
-<p><a href="/forgot-password">${texts.forgot}</a></p>`,
+<p><a href="/forgot-password">${texts.forgot}</a></p>
+<p class="quiet">${texts.noAccount}</p>`,
   })
 }

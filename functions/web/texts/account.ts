@@ -5,9 +5,8 @@ const en = {
   verified: 'Verified',
   unverified: 'Not verified',
   sessions: 'Where you are signed in',
-  mails: 'Mails to you',
-  mailLanguage: 'Language of the mails',
-  mailLanguageHint: 'The language of these pages stands at the end of each page.',
+  language: 'Language',
+  languageHint: 'Of these pages, and of our emails to you.',
   saveLanguage: 'Save the language',
   password: 'Change your password',
   passwordText: 'You stay signed in here. All your other sessions end.',
@@ -17,7 +16,7 @@ const en = {
   notRepeated: 'Enter the same new password twice.',
   change: 'Change the password',
   notices: {
-    'mail-language-changed': 'The language of your mails was changed.',
+    'language-changed': 'Your language was changed.',
     'password-changed': 'The password was changed. Your other sessions have ended.',
   },
 }
@@ -29,9 +28,8 @@ const es: typeof en = {
   verified: 'Verificado',
   unverified: 'Sin verificar',
   sessions: 'Dónde ha iniciado sesión',
-  mails: 'Correos para usted',
-  mailLanguage: 'Idioma de los correos',
-  mailLanguageHint: 'El idioma de estas páginas se elige al final de cada página.',
+  language: 'Idioma',
+  languageHint: 'De estas páginas y de nuestros correos para usted.',
   saveLanguage: 'Guardar el idioma',
   password: 'Cambiar la contraseña',
   passwordText: 'Aquí sigue con la sesión iniciada. Todas sus demás sesiones terminan.',
@@ -41,7 +39,7 @@ const es: typeof en = {
   notRepeated: 'Escriba dos veces la misma contraseña nueva.',
   change: 'Cambiar la contraseña',
   notices: {
-    'mail-language-changed': 'Se cambió el idioma de sus correos.',
+    'language-changed': 'Se cambió su idioma.',
     'password-changed': 'Se cambió la contraseña. Sus demás sesiones han terminado.',
   },
 }

@@ -1,11 +1,16 @@
+import type { About } from '#web/texts/notice-text.ts'
+
 const en = {
   title: 'Forgot your password?',
   intro: 'Enter your email address. If it has an account, we send a link to set a new password.',
   email: 'Email address',
   submit: 'Send the link',
   back: 'Back to sign in',
+  wrong: 'Is the address wrong, or did no email come?',
+  another: 'Enter it again',
   notices: {
-    'reset-requested': 'If the address has an account, a mail with a link is on its way. Look in the spam folder, too.',
+    'reset-requested': ({ who }: About) =>
+      `If ${who === '' ? 'the address' : who} has an account, an email with a link is on its way. Look in the spam folder, too.`,
   },
 }
 
@@ -15,9 +20,11 @@ const es: typeof en = {
   email: 'Correo electrónico',
   submit: 'Enviar el enlace',
   back: 'Volver a iniciar sesión',
+  wrong: '¿La dirección no es correcta, o no llegó ningún mensaje?',
+  another: 'Escríbala otra vez',
   notices: {
-    'reset-requested':
-      'Si el correo tiene una cuenta, un mensaje con un enlace está en camino. Mire también en el correo no deseado.',
+    'reset-requested': ({ who }) =>
+      `Si ${who === '' ? 'el correo' : who} tiene una cuenta, un mensaje con un enlace está en camino. Mire también en el correo no deseado.`,
   },
 }
 

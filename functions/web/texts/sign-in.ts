@@ -4,6 +4,7 @@ const en = {
   password: 'Password',
   submit: 'Sign in',
   forgot: 'I forgot my password',
+  noAccount: 'No account yet? Ask an owner or an admin of your shop to invite you.',
   refused: 'The email address or the password is not right.',
   notices: {
     'signed-out': 'You are signed out.',
@@ -17,6 +18,7 @@ const es: typeof en = {
   password: 'Contraseña',
   submit: 'Iniciar sesión',
   forgot: 'Olvidé mi contraseña',
+  noAccount: '¿Todavía no tiene cuenta? Pida a un propietario o administrador de su tienda que le invite.',
   refused: 'El correo electrónico o la contraseña no son correctos.',
   notices: {
     'signed-out': 'Ha cerrado la sesión.',

@@ -37,10 +37,10 @@ const en = {
   finished: 'Finished',
   back: 'All vendor accounts',
   errors: {
-    'vendor-rejected': 'The vendor refused the credentials. Replace the secret of the account.',
+    'vendor-rejected': 'The vendor refused the credentials. Replace the key of the account.',
     'vendor-unreachable': 'The vendor could not be reached. Try again later.',
     'vendor-answer': 'The vendor sent something that we cannot read. Try again later.',
-    'kms-unavailable': 'The stored secret could not be decrypted at the moment. Try again later.',
+    'kms-unavailable': 'The stored key could not be decrypted at the moment. Try again later.',
     abandoned: 'The sync stopped unexpectedly. Start it again.',
   } satisfies Record<(typeof SYNC_ERRORS)[number], string>,
   notices: {
@@ -85,10 +85,10 @@ const es: typeof en = {
   finished: 'Fin',
   back: 'Todas las cuentas de proveedores',
   errors: {
-    'vendor-rejected': 'El proveedor rechazó las credenciales. Sustituya el secreto de la cuenta.',
+    'vendor-rejected': 'El proveedor rechazó las credenciales. Sustituya la clave de la cuenta.',
     'vendor-unreachable': 'No se pudo contactar con el proveedor. Inténtelo más tarde.',
     'vendor-answer': 'El proveedor envió algo que no podemos leer. Inténtelo más tarde.',
-    'kms-unavailable': 'El secreto guardado no se pudo descifrar en este momento. Inténtelo más tarde.',
+    'kms-unavailable': 'La clave guardada no se pudo descifrar en este momento. Inténtelo más tarde.',
     abandoned: 'La sincronización se detuvo inesperadamente. Iníciela de nuevo.',
   },
   notices: {

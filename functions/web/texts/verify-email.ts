@@ -1,6 +1,6 @@
 const en = {
   title: (email: string) => `Verify ${email}`,
-  intro: 'Confirm that the mail reached you.',
+  intro: 'Confirm that our email reached you.',
   submit: 'Verify the address',
   signInFirst: 'Sign in to ask for a new link.',
   again: (email: string) => `We can send a new link to ${email}.`,
@@ -9,7 +9,7 @@ const en = {
   notices: {
     'email-verified': 'Your email address is verified.',
     'verify-link-used': 'This link was used before. Its address is verified.',
-    'verification-sent': 'A mail with a new link is on its way.',
+    'verification-sent': 'An email with a new link is on its way.',
   },
 }
 

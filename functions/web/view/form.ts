@@ -112,10 +112,13 @@ export const field = (
   parts: FieldParts & {
     /** The person can read and copy it, and not change it. */
     readonly readonly?: true
+    /** The shortest new password. Password managers read it, and make one that fits. */
+    readonly minLength?: number
     readonly autocomplete: 'username' | 'current-password' | 'new-password' | 'email' | 'name' | 'off'
   } & ({ readonly type?: 'text' | 'email' | 'search' } | { readonly type: 'password'; readonly name: SecretField }),
 ): Html => {
-  const { name, type = 'text', autocomplete, readonly } = parts
+  const { name, type = 'text', autocomplete, readonly, minLength } = parts
+  const rules = minLength !== undefined && html` minlength="${minLength}" passwordrules="minlength: ${minLength};"`
   const typed = readonly === undefined ? ui.refusal?.values[name] : undefined
   const value = type === 'password' ? '' : (typed ?? parts.value ?? '')
   const plain = type === 'email' || type === 'password' || autocomplete === 'off'
@@ -123,7 +126,7 @@ export const field = (
     ui,
     parts,
     (attributes) =>
-      html`<input ${attributes} type="${type}" autocomplete="${autocomplete}"${value !== '' && html` value="${value}"`}${plain && html` autocapitalize="none" spellcheck="false"`}${readonly === true && html` readonly`}>`,
+      html`<input ${attributes} type="${type}" autocomplete="${autocomplete}"${value !== '' && html` value="${value}"`}${plain && html` autocapitalize="none" spellcheck="false"`}${readonly === true && html` readonly`}${rules}>`,
   )
 }
 

@@ -1,4 +1,5 @@
 import { shownEmail } from '#shared/schema/shown-email.ts'
+import { roleName } from '#shared/identity/role-names.ts'
 import { shopName } from '#shared/identity/shop-name.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
 import { mailTemplates } from '#shared/mail/templates.ts'
@@ -70,9 +71,15 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
       // Without a token, the invitation was renewed. Its new token has an email of its own.
       if (open === null || token === undefined) return null
       if (open.expired) throw new Expired('the invitation could not be sent in time')
-      const { inviter, role, expires_at: expiresAt } = open
+      const { inviter, expires_at: expiresAt } = open
       const shop = shopName(open)
-      return templates.invitation(open, { shop, inviter: inviter && shownEmail(inviter), role, expiresAt, token })
+      return templates.invitation(open, {
+        shop,
+        inviter: inviter && shownEmail(inviter),
+        role: roleOf(open),
+        expiresAt,
+        token,
+      })
     }
     case 'password-reset': {
       const issued = await withToken('password_reset', mail.nonce)
@@ -89,7 +96,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     }
     case 'membership-added': {
       const place = await membership()
-      return place === null ? null : templates.membershipAdded(place, { shop: shopName(place), role: place.role })
+      return place === null ? null : templates.membershipAdded(place, { shop: shopName(place), role: roleOf(place) })
     }
     case 'membership-removed': {
       const place = await membership()
@@ -97,3 +104,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     }
   }
 }
+
+/** What the recipient calls the role. */
+const roleOf = (place: Pick<MembershipContact, 'language' | 'role' | 'role_code'>): string =>
+  roleName(place.language, { code: place.role_code, label: place.role })

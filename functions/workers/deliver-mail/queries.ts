@@ -29,7 +29,9 @@ interface OpenInvitation extends Recipient, Link {
   readonly expired: boolean
   readonly slug: string
   readonly legal_name: string
+  /** The label of the role. */
   readonly role: string
+  readonly role_code: string
   /** The verified address of the inviter. Null when the platform invites. */
   readonly inviter: string | null
 }
@@ -94,6 +96,7 @@ export interface MembershipContact extends UserContact {
   readonly slug: string
   readonly legal_name: string
   readonly role: string
+  readonly role_code: string
 }
 
 /** Returns the membership of a job's user in its tenant, also a revoked one. Returns null like `findUser`. */

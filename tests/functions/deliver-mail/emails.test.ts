@@ -221,6 +221,7 @@ describe('the language of an email', () => {
       'en',
     ])
     expect(await said('POST /v1/auth/invitations/accept', null, accept)).toEqual([`Ya forma parte de ${shop}`, 'es'])
+    expect(service.mail.to(email)[0]?.text).toContain('Su rol es: Lector.')
     expect(await said('POST /v1/auth/password/forgot', null, { email })).toEqual(['Cree una contraseña nueva', 'es'])
     const reset = { token: tokenIn(service.mail.to(email)[0]), password: 'otra contraseña de la persona' }
     expect(await said('POST /v1/auth/password/reset', null, reset)).toEqual(['Su contraseña ha cambiado', 'es'])

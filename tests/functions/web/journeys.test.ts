@@ -316,7 +316,7 @@ it('verifies an address by its link, and mails a new link to the person who is s
   await browser.open('/account')
   expect(browser.page.body).toContain(`owner@${slug}.test`)
   await browser.submit('/verify-email/resend')
-  expect(browser.page.body).toContain('A mail with a new link is on its way.')
+  expect(browser.page.body).toContain('An email with a new link is on its way.')
   await follow(browser, '/verify-email', await mail.tokenFor(`owner@${slug}.test`))
   await browser.submit('/verify-email')
   expect(browser.page.body).toContain('Your email address is verified.')

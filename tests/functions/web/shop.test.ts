@@ -53,12 +53,12 @@ describe('the account pages', () => {
     expect(person.page.body).toContain('The password was changed.')
   })
 
-  it('set the language of the mails to the person', async () => {
+  it('set the language of the person', async () => {
     const person = await web.signedIn('viewer@acme.test')
     await person.open('/account')
     expect(person.page.body).toContain('<option value="en" selected>English</option>')
     await person.submit('/account/language', { language: 'es' })
-    expect(person.page.body).toContain('The language of your mails was changed.')
+    expect(person.page.body).toContain('Se cambió su idioma.')
     expect(person.page.body).toContain('<option value="es" selected>Español</option>')
     await person.submit('/account/language', { language: 'tlh' })
     expect(person.page.status).toBe(422)

@@ -2,6 +2,8 @@ import { ProblemError } from '#shared/client/client.ts'
 import { unauthorized } from '#shared/base/problem.ts'
 import { setCookie } from '#web/http/cookies.ts'
 import { formField, isSame, needsSession } from '#web/http/csrf.ts'
+import type { Language } from '#shared/schema/language.ts'
+import { languageCookie } from '#web/http/language.ts'
 import { ForeignForm } from '#web/http/foreign-form.ts'
 import { parseQuery } from '#web/http/form-data.ts'
 import { given, sentToken, type WebMiddleware, type WebState } from '#web/http/request.ts'
@@ -29,12 +31,20 @@ export const session = (): WebMiddleware => ({
       })
     }
     state.session ??= await call('GET /v1/auth/session')
+    speakAs(state, state.session.user.language)
     const { csrf_token: csrfToken } = state.session
     const cookie = state.cookies.get('csrf') ?? ''
     if (page.method === 'POST') checkField(state, isSame(cookie, csrfToken) ? csrfToken : '')
     if (cookie !== csrfToken) state.setCookies.push(setCookie('csrf', csrfToken))
   },
 })
+
+/** Pages speak the language of the person, unless this browser has one already. */
+function speakAs(state: WebState, language: Language): void {
+  if (state.cookies.has('lang')) return
+  state.language = language
+  state.setCookies.push(languageCookie(language))
+}
 
 const expectedOfBrowser = (state: WebState): string =>
   state.cookies.has('form')

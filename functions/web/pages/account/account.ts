@@ -2,7 +2,7 @@ import { shownEmail } from '#shared/schema/shown-email.ts'
 import * as v from 'valibot'
 import { Language } from '#shared/schema/language.ts'
 import { html } from '#web/http/html.ts'
-import { LANGUAGES } from '#web/http/language.ts'
+import { languageCookie, LANGUAGES } from '#web/http/language.ts'
 import { page } from '#web/http/page.ts'
 import { NoticeQuery } from '#web/http/query.ts'
 import { FormRefused } from '#web/http/refusal.ts'
@@ -33,14 +33,14 @@ export const changePassword = page({
   again: async (context) => accountView(context, context.minLength),
 })
 
-export const changeMailLanguage = page({
+export const changeLanguage = page({
   route: 'POST /account/language',
   access: 'session',
   formAt: '/account',
   form: v.object({ language: Language }),
   async handle({ form, call }) {
     await call('PATCH /v1/auth/profile', { body: form })
-    return redirect('/account', { notice: 'mail-language-changed' })
+    return redirect('/account', { notice: 'language-changed', cookies: [languageCookie(form.language)] })
   },
   again: async (context) => accountView(context, context.minLength),
 })
@@ -53,13 +53,13 @@ function accountView(ui: Ui & { readonly session: Me }, minLength: number): View
     content: html`<dl><dt>${texts.name}</dt><dd>${user.full_name ?? ui.t.common.unknown}</dd><dt>${texts.email}</dt><dd>${shownEmail(user.email)} ${user.email_verified_at === null ? badge(texts.unverified, 'warn') : badge(texts.verified, 'good')}</dd></dl>
 ${user.email_verified_at === null && actionButton(ui, { to: '/verify-email/resend', label: ui.t.verifyEmail.resend })}
 <p><a href="/account/sessions">${texts.sessions}</a></p>
-<h2>${texts.mails}</h2>
+<h2>${texts.language}</h2>
 ${form(ui, {
   to: '/account/language',
   fields: select(ui, {
     name: 'language',
-    label: texts.mailLanguage,
-    hint: texts.mailLanguageHint,
+    label: texts.language,
+    hint: texts.languageHint,
     value: user.language,
     options: Object.entries(LANGUAGES).map(([value, label]) => ({ value, label })),
   }),
@@ -78,8 +78,15 @@ ${form(ui, {
       hint: ui.t.resetPassword.hint(minLength),
       type: 'password',
       autocomplete: 'new-password',
+      minLength,
     }),
-    field(ui, { name: 'repeated', label: texts.repeated, type: 'password', autocomplete: 'new-password' }),
+    field(ui, {
+      name: 'repeated',
+      label: texts.repeated,
+      type: 'password',
+      autocomplete: 'new-password',
+      minLength,
+    }),
   ],
   submit: texts.change,
 })}`,

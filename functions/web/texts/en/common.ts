@@ -20,7 +20,7 @@ export const common = {
   switchShop: 'Switch shop',
   shopPages: 'Pages of the shop',
   unknown: 'Unknown',
-  filter: 'Find',
+  filter: 'Show',
 }
 
 /** The pages of refusals and failures. */
@@ -57,7 +57,7 @@ export const failures = {
   reference: (id: string) => `Reference for support: ${id}`,
 }
 
-const required = 'Enter a value.'
+const required = 'Fill this in.'
 const invalid = 'Enter a valid value.'
 
 /** What the API says of a field. Codes that no form of ours causes share a text. */

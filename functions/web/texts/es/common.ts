@@ -20,7 +20,7 @@ export const common: typeof en.common = {
   switchShop: 'Cambiar de tienda',
   shopPages: 'Páginas de la tienda',
   unknown: 'Desconocido',
-  filter: 'Buscar',
+  filter: 'Mostrar',
 }
 
 export const failures: typeof en.failures = {
@@ -58,7 +58,7 @@ export const failures: typeof en.failures = {
   reference: (id) => `Referencia para soporte: ${id}`,
 }
 
-const required = 'Escriba un valor.'
+const required = 'Rellene este campo.'
 const invalid = 'Escriba un valor válido.'
 
 export const fieldErrors: typeof en.fieldErrors = {
@@ -111,14 +111,14 @@ export const problems: typeof en.problems = {
   'already-member': 'Esta persona ya es miembro de la tienda.',
   'invitations-stopped':
     'Demasiadas invitaciones de la tienda se devolvieron o se marcaron como correo no deseado, así que por ahora no se puede invitar a nadie. Revise las direcciones y escriba a nuestro servicio de asistencia.',
-  'role-exists': 'La tienda ya tiene un rol con este nombre.',
+  'role-exists': 'La tienda ya tiene un rol con este código.',
   'role-in-use': 'Hay miembros o invitaciones que usan este rol.',
   'role-limit': 'La tienda ya tiene el máximo de roles.',
   'last-owner': 'Una tienda necesita al menos un propietario. Nombre antes a otra persona.',
   'vendor-unreachable': 'El proveedor no respondió. Inténtelo más tarde.',
   'sync-active': 'Ya hay una sincronización en curso.',
   'currency-in-use': 'Hay precios en esta moneda, así que no se puede cambiar.',
-  'deal-locked': 'El trato ya no se puede cambiar.',
+  'deal-locked': 'El pedido ya no se puede cambiar.',
   'precondition-failed':
     'Otra persona lo guardó mientras su página estaba abierta. Junto a cada campo distinto figura lo que guardó. Envíelo de nuevo para sustituirlo.',
   'rate-limited': (wait) => `Demasiados intentos. Inténtelo de nuevo dentro de ${wait}.`,

@@ -16,7 +16,7 @@ const titles: Readonly<Record<ProblemKind, string>> = {
   'vendor-rejected': 'Credenciales rechazadas por el proveedor',
   'vendor-unreachable': 'Proveedor no disponible',
   'currency-in-use': 'Moneda en uso',
-  'deal-locked': 'Trato bloqueado',
+  'deal-locked': 'Pedido bloqueado',
   'precondition-failed': 'Condición no cumplida',
   'position-expired': 'Posición caducada',
   'idempotency-key-reused': 'Clave de idempotencia repetida',
@@ -42,9 +42,9 @@ const actions: Readonly<Record<ProblemKind, string>> = {
   'sync-active': 'Hay una sincronización de este proveedor en cola o en curso. Espere a que termine.',
   'vendor-rejected': 'El proveedor no aceptó el número de cuenta y la clave. Compruebe ambos con el proveedor.',
   'vendor-unreachable': 'El proveedor no respondió a tiempo. La solicitud es correcta. Envíela de nuevo más tarde.',
-  'currency-in-use': 'La tienda tiene tratos en su moneda. La moneda ya no puede cambiar.',
+  'currency-in-use': 'La tienda tiene pedidos en su moneda. La moneda ya no puede cambiar.',
   'deal-locked':
-    'El estado del trato no permite este cambio. Lea el trato y conviértalo en borrador si eso está permitido.',
+    'El estado del pedido no permite este cambio. Lea el pedido y conviértalo en borrador si eso está permitido.',
   'precondition-failed': 'El recurso ha cambiado desde que se leyó. Léalo de nuevo y decida qué cambiar.',
   'position-expired':
     'Se han eliminado eventos posteriores a esta posición. Compare lo que le falta y empiece sin `after`.',
