@@ -32,12 +32,13 @@ export function acknowledge(
     release: Release | undefined
     secrets: Secrets
     groups: readonly TenantryFunction[]
+    stage: string
     config: Stage
     launched: boolean
     restored: boolean
   },
 ): void {
-  const { apis, database, events, workers, operations, release, secrets, groups, config, launched, restored } = made
+  const { apis, database, events, workers, operations, release, secrets, groups, stage, config, launched, restored } = made
   const { keep, minorUpgrades } = config.database
   const accept = (scope: IConstruct, id: string, reason: string) => Validations.of(scope).acknowledge({ id, reason })
 
@@ -134,8 +135,14 @@ export function acknowledge(
       `${CONTROL_TOWER}cloudwatch_alarm_action_check`,
       'CodeDeploy reads its state; it is too sensitive to wake somebody',
     )
-  if (release !== undefined)
+  if (release !== undefined) {
     accept(release, `${SOLUTIONS}-IAM5[Resource::*]`, 'cloudwatch:DescribeAlarms does not support resource ARNs')
+    accept(
+      release,
+      `${SOLUTIONS}-IAM5[Resource::arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>:function:tenantry-${stage}-*]`,
+      'CodeDeploy reads the configuration of aliases and versions, whose ARNs are unknown before',
+    )
+  }
   accept(
     workers,
     `${SERVERLESS}-LambdaEventSourceMappingDestination`,

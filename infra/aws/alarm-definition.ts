@@ -26,7 +26,7 @@ export const MAX_METRICS_PER_ALARM = 10
 
 /** The percentage of `part` in `whole`, or in the sum of both. 0 while `part` is below `from`. */
 export const percentage = (
-  part: Metric,
+  part: Metric | MathExpression,
   whole: Metric,
   { from, label, of }: { from: number; label: string; of: 'whole' | 'sum' },
 ) =>

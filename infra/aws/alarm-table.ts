@@ -90,6 +90,7 @@ export const ALARMS = {
     severity: 'wake',
     felt: 'Other services get no vendor credential.',
     first: log('open-credential'),
+    stopsReleases: true,
   },
   'functions-throttled': {
     page: 'requests',
@@ -102,13 +103,6 @@ export const ALARMS = {
     page: 'requests',
     severity: 'release',
     felt: 'A few requests failed during a release.',
-    first: FAULT,
-    stopsReleases: true,
-  },
-  'release-failures': {
-    page: 'requests',
-    severity: 'release',
-    felt: 'A few invocations failed during a release.',
     first: FAULT,
     stopsReleases: true,
   },

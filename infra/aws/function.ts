@@ -55,6 +55,8 @@ export class TenantryFunction extends Construct {
   /** What callers invoke. A release moves it to its version. */
   readonly live: Alias
   readonly functionName: string
+  /** The aliases of the services that may invoke it. */
+  readonly services: Alias[] = []
 
   constructor(
     scope: Construct,
@@ -75,11 +77,11 @@ export class TenantryFunction extends Construct {
     const { kind, name, needs, calls = [], handlerFile, timeoutSeconds, deadLetterQueue } = props
     const { memoryMib } = config
     const concurrency = reservedConcurrency(config, kind, name)
-    this.functionName = `${prefix(stage)}${name}`
+    this.functionName = `${functionPrefix(stage)}${name}`
     const group = logGroup(this, 'Logs', logs, `/tenantry/${stage}/${name}`)
     const role = this.role()
     group.grantWrite(role)
-    for (const group of calls) grantInvoke(role, `${prefix(stage)}${group}`)
+    for (const group of calls) grantInvoke(role, `${functionPrefix(stage)}${group}`)
     this.function = new LambdaFunction(this, 'Function', {
       functionName: this.functionName,
       code: this.code({ handlerFile, needs }),
@@ -98,7 +100,7 @@ export class TenantryFunction extends Construct {
       securityGroups: [network.functions, ...(needs.includes('vault') ? [network.vendors] : [])],
       environment: {
         NODE_ENV: 'production',
-        FUNCTION_PREFIX: prefix(stage),
+        FUNCTION_PREFIX: functionPrefix(stage),
         ...settings,
         ...grant(role, needs, context),
       },
@@ -115,6 +117,7 @@ export class TenantryFunction extends Construct {
   allowService(service: string, roleArn: string): void {
     const { currentVersion: version } = this.function
     const alias = new Alias(this, `Service-${service}`, { aliasName: service, version })
+    this.services.push(alias)
     alias.addPermission('Caller', { principal: new ArnPrincipal(roleArn), action: 'lambda:InvokeFunction' })
   }
 
@@ -150,7 +153,8 @@ export class TenantryFunction extends Construct {
   }
 }
 
-const prefix = (stage: string): string => `tenantry-${stage}-`
+/** The beginning of the name of every function of a stage. */
+export const functionPrefix = (stage: string): string => `tenantry-${stage}-`
 
 /** Lets a role invoke the live version of a function. */
 function grantInvoke(role: IRole, functionName: string): void {
@@ -182,7 +186,7 @@ function grant(role: IRole, needs: readonly Need[], context: FunctionContext): R
   if (needs.includes('suppressions'))
     role.addToPrincipalPolicy(new PolicyStatement({ actions: ['ses:DeleteSuppressedDestination'], resources: ['*'] }))
   for (const need of needs)
-    if (need.startsWith('invoke:')) grantInvoke(role, `${prefix(stage)}${need.slice('invoke:'.length)}`)
+    if (need.startsWith('invoke:')) grantInvoke(role, `${functionPrefix(stage)}${need.slice('invoke:'.length)}`)
   return {
     ...(signsInAs === null
       ? {}

@@ -8,7 +8,7 @@ import type { JobKind } from '#shared/queue/kinds.ts'
 import { type Api, STAGE_NAME } from './api.ts'
 import type { Database } from './database.ts'
 import type { Events } from './events.ts'
-import type { TenantryFunction } from './function.ts'
+import { functionPrefix, type TenantryFunction } from './function.ts'
 import type { Workers } from './workers.ts'
 
 /** The parts of a stage that alarms and the dashboard watch. */
@@ -33,6 +33,7 @@ export interface Watched {
 const SERVICE = 'tenantry'
 const AUTHORIZE_WORKER = 'authorize'
 const OPEN_CREDENTIAL_WORKER = 'open-credential'
+const HEALTH_GROUP = 'health'
 
 /** Returns the CloudWatch metrics of a stage, our own and those of AWS, by what they mean. The default period is 5 minutes. */
 export function stageMetrics({
@@ -136,6 +137,20 @@ export function stageMetrics({
         period: Duration.minutes(1),
       }),
     ...served(api),
+    /** 5xx without the 503 of /health/ready, which tells a monitor of a dependency that requests can do without. */
+    failed: new MathExpression({
+      label: '5xx',
+      expression: 'FILL(all, 0) - FILL(health, 0)',
+      usingMetrics: {
+        all: ofApi(api, '5XXError', Stats.SUM, '5xx'),
+        health: new Metric({
+          namespace: 'Tenantry',
+          metricName: 'ServerError' satisfies MetricName,
+          dimensionsMap: { service: SERVICE, stage, function: `${functionPrefix(stage)}${HEALTH_GROUP}` },
+          statistic: Stats.SUM,
+        }),
+      },
+    }),
     /** The same of the front end. */
     pages: served(webApi),
     duration: ({ function: lambda, node }: TenantryFunction, statistic: string) =>
@@ -146,8 +161,6 @@ export function stageMetrics({
     failures: [...groups, ...workers.functions].map(({ function: lambda, node }) =>
       lambda.metricErrors({ label: node.id }),
     ),
-    /** The errors of `authorize` are in `failedDecisions`. */
-    liveFailures: [...groups, ...workers.functions].filter((made) => made !== authorize).map(liveErrors),
     /** Without the errors by which `authorize` has API Gateway respond with 401. */
     failedDecisions: failedBeside(liveErrors(authorize), 'Authorized', 'thrown'),
     /** Without the errors that the caller has to mend. By function: each caller has an alias of its own. */

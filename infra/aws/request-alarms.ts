@@ -8,25 +8,19 @@ const FAST_BURN = 14.4
 const SLOW_BURN = 6
 
 /** The alarms that only stop a release. They count single minutes, because a release waits five minutes for them. */
-const releaseAlarms = ({ serverErrors, requests, liveFailures }: StageMetrics): AlarmDefinitions => ({
+const releaseAlarms = ({ failed, requests, pages }: StageMetrics): AlarmDefinitions => ({
   'release-errors': {
     periods: [2, 5],
     missing: 'normal',
     metric: new MathExpression({
       label: '5xx, percent',
-      expression: 'IF(FILL(part, 0) > 0, 100 * FILL(part, 0) / whole, 0)',
-      usingMetrics: { part: serverErrors.with({ period: MINUTE }), whole: requests.with({ period: MINUTE }) },
+      expression:
+        'IF(FILL(failed, 0) + FILL(pages, 0) > 0, 100 * (FILL(failed, 0) + FILL(pages, 0)) / (FILL(requests, 0) + FILL(opened, 0)), 0)',
+      usingMetrics: { failed, pages: pages.serverErrors, requests, opened: pages.requests },
       period: MINUTE,
     }),
     over: 0.5,
-    description: 'In 2 of 5 minutes more than 0.5 % of the requests got a 5xx response.',
-  },
-  'release-failures': {
-    periods: [2, 5],
-    missing: 'normal',
-    metric: { sumOf: liveFailures, label: 'failed' },
-    over: 0,
-    description: 'In 2 of 5 minutes an invocation of a function failed or timed out.',
+    description: 'In 2 of 5 minutes more than 0.5 % of the requests and pages got a 5xx response.',
   },
 })
 
@@ -44,15 +38,15 @@ export function requestAlarms({ config }: Watched, metrics: StageMetrics): Alarm
   const { own } = metrics
   return {
     'api-errors': {
-      metric: percentage(metrics.serverErrors, metrics.requests, { from: 5, label: '5xx, percent', of: 'whole' }),
+      metric: percentage(metrics.failed, metrics.requests, { from: 5, label: '5xx, percent', of: 'whole' }),
       over: FAST_BURN * ERROR_BUDGET_PERCENT,
       periods: [2, 2],
       missing: 'normal',
       description:
-        'For 10 minutes more than 1.44 % of the requests, and at least 5 in each 5 minutes, got a 5xx response. At this rate the errors that 99.9 % allows in a month are used up in 2 days.',
+        'For 10 minutes more than 1.44 % of the requests, and at least 5 in each 5 minutes, got a 5xx response. /health/ready does not count. At this rate the errors that 99.9 % allows in a month are used up in 2 days.',
     },
     'api-errors-slow': {
-      metric: percentage(metrics.serverErrors.with({ period: HOUR }), metrics.requests.with({ period: HOUR }), {
+      metric: percentage(metrics.failed.with({ period: HOUR }), metrics.requests.with({ period: HOUR }), {
         from: 5,
         label: '5xx, percent',
         of: 'whole',
@@ -61,7 +55,7 @@ export function requestAlarms({ config }: Watched, metrics: StageMetrics): Alarm
       periods: [3, 6],
       missing: 'normal',
       description:
-        'In 3 of the last 6 hours more than 0.6 % of the requests, and at least 5 an hour, got a 5xx response. At this rate the errors that 99.9 % allows in a month are used up in 5 days.',
+        'In 3 of the last 6 hours more than 0.6 % of the requests, and at least 5 an hour, got a 5xx response. /health/ready does not count. At this rate the errors that 99.9 % allows in a month are used up in 5 days.',
     },
     'api-latency': {
       metric: metrics.latency('p99'),

@@ -189,13 +189,18 @@ export class Tenantry extends Stack {
       events,
       groups: [...groups.map(({ made }) => made), web],
     })
-    // Not `migrate`: a deployment invokes its version, before it moves any alias.
-    const released = [...groups.map(({ made }) => made), web, ...workers.functions].filter(
-      (made) => made !== workers.migrate,
-    )
     const { stoppingReleases } = operations.alarms
     const release = config.canary
-      ? new Release(this, 'Release', { functions: released, alarms: stoppingReleases })
+      ? new Release(this, 'Release', {
+          stage,
+          groups: groups.map(({ made }) => made.live),
+          callers: [web.live, authorize.live, ...openCredential.services],
+          // Not `migrate`: a deployment invokes its version, before it moves any alias.
+          after: workers.functions
+            .filter((made) => made !== workers.migrate && made !== authorize)
+            .map(({ live }) => live),
+          alarms: stoppingReleases,
+        })
       : undefined
     logOtherFunctions(this, logGroup(this, 'DeploymentLogs', logs, `/tenantry/${stage}/deployment`))
     acknowledge(this, {
@@ -207,6 +212,7 @@ export class Tenantry extends Stack {
       release,
       secrets,
       groups: [...groups.map(({ made }) => made), web],
+      stage,
       config,
       launched,
       restored: restoreFrom !== undefined,

@@ -112,7 +112,7 @@ describe('an alarm', () => {
     for (const stage of [prod, other]) {
       expect(alarms(stage).length).toBeGreaterThan(20)
       const silent = alarms(stage).filter(({ AlarmActions }) => AlarmActions === undefined)
-      expect([...new Set(silent.map(shortName))]).toEqual(stage === prod ? ['release-errors', 'release-failures'] : [])
+      expect([...new Set(silent.map(shortName))]).toEqual(stage === prod ? ['release-errors'] : [])
       for (const alarm of alarms(stage).filter((each) => !silent.includes(each))) {
         const [topic, another] = [alarm.AlarmActions, alarm.OKActions]
           .flatMap(listed)

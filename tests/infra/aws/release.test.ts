@@ -1,15 +1,23 @@
 import { describe, expect, it } from 'vitest'
-import type { Synthesized } from './synthesized.ts'
-import { aliased, deployedWorkers, functionsOf, other, prod } from './two-stages.ts'
+import { alarmEntries } from '#infra/aws/alarm-table.ts'
+import { listed, type Synthesized, synthesized } from './synthesized.ts'
+import { aliased, deployedWorkers, functionsOf, groups, other, prod, site } from './two-stages.ts'
+
+const called = await synthesized('staging', {
+  addresses: { credentialCallers: { catalog: 'arn:aws:iam::111122223333:role/catalog' } },
+})
 
 describe('a release', () => {
   const aliases = (stage: Synthesized) => [...stage.resources].filter(([, { Type }]) => Type === 'AWS::Lambda::Alias')
 
-  it('moves every function that callers invoke by its alias: 10 % first, and back when an alarm goes off', () => {
+  /** The name of the function of an alias, without the stage. */
+  const nameOf = (stage: Synthesized, id: string) =>
+    String(aliased(stage, { Ref: id }).Properties.FunctionName).split('-').slice(2).join('-')
+
+  it('moves every function that serves requests by its alias: 10 % first, and back when an alarm goes off', () => {
     const moved = aliases(prod).filter(([, { UpdatePolicy }]) => UpdatePolicy !== undefined)
-    const names = moved.map(([id]) => prod.named({ Ref: id }))
-    expect(names).toHaveLength(functionsOf(prod, 'prod').size - 1)
-    expect(names.some((name) => name.includes('migrate'))).toBe(false)
+    const serving = [...groups.map(({ group }) => group.name), site.name, 'authorize']
+    expect(moved.map(([id]) => nameOf(prod, id)).toSorted()).toEqual(serving.toSorted())
     const alarms = new Set<string>()
     for (const [, { UpdatePolicy, Properties }] of moved) {
       expect(Properties.Name).toBe('live')
@@ -25,26 +33,36 @@ describe('a release', () => {
       expect(group.AlarmConfiguration.Alarms.length).toBeLessThanOrEqual(10)
       for (const { Name } of group.AlarmConfiguration.Alarms) alarms.add(prod.referred(Name).Properties.AlarmName)
     }
-    expect([...new Set([...alarms].map((name) => name.replace(/^tenantry-prod-|-\d$/g, '')))].toSorted()).toEqual([
-      'api-errors',
-      'api-latency',
-      'decisions-failing',
-      'functions-throttled',
-      'page-errors',
-      'release-errors',
-      'release-failures',
-    ])
+    const stopping = alarmEntries().filter(({ entry }) => entry.stopsReleases === true)
+    expect([...new Set([...alarms].map((name) => name.replace(/^tenantry-prod-|-\d$/g, '')))].toSorted()).toEqual(
+      stopping.map(({ name }) => name).toSorted(),
+    )
   })
 
-  it('watches the errors of every alias', () => {
-    const watched = prod
-      .ofType('AWS::CloudWatch::Alarm')
-      .flatMap(({ Properties }) => Properties.Metrics ?? [])
-      .flatMap(({ MetricStat }: any) => MetricStat?.Metric.Dimensions ?? [])
-      .filter(({ Name }: any) => Name === 'Resource')
-    expect(watched.map(({ Value }: any) => String(Value)).toSorted()).toEqual(
-      [...functionsOf(prod, 'prod').keys()].map((name) => `tenantry-prod-${name}:live`).toSorted(),
+  it('moves the alias of each service that opens credentials in the same way', () => {
+    const alias = called.one('AWS::Lambda::Alias', 'JobsopencredentialServicecatalog')
+    expect(alias.UpdatePolicy.CodeDeployLambdaAliasUpdate).toBeDefined()
+  })
+
+  it('starts at most five canaries together, those of the pages after those of the API, and moves the workers last', () => {
+    const waveOf = (id: string): number => {
+      const before = listed(called.resources.get(id)?.DependsOn ?? []).filter(
+        (each) => called.resources.get(each)?.Type === 'AWS::Lambda::Alias',
+      )
+      return before.length === 0 ? 0 : 1 + waveOf(before[0] ?? '')
+    }
+    const waves = Map.groupBy(
+      aliases(called).filter(([id]) => nameOf(called, id) !== 'migrate'),
+      ([id]) => waveOf(id),
     )
+    const last = waves.size - 1
+    const groupNames = new Set(groups.map(({ group }) => group.name))
+    for (const [wave, members] of waves) {
+      const canaries = members.filter(([, { UpdatePolicy }]) => UpdatePolicy !== undefined)
+      expect(canaries.length, `wave ${wave}`).toBeLessThanOrEqual(5)
+      expect(canaries.length === 0, `wave ${wave}`).toBe(wave === last)
+      for (const [id] of members) expect(groupNames.has(nameOf(called, id)), id).toBe(wave < last - 1)
+    }
   })
 
   it('runs the migrations, then updates the functions, then moves their traffic, then changes the paths of the API', () => {
