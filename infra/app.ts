@@ -17,7 +17,6 @@ for (const [stage, config] of Object.entries(STAGES)) {
     stage,
     config: { ...config, canary: config.canary && app.node.tryGetContext('canary') !== 'off' },
     addresses: stageAddresses,
-    restart: app.node.tryGetContext('restart'),
     ...functions,
   })
   // An error stops what is done with this stack, and not what is done with another.

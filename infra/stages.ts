@@ -54,6 +54,11 @@ export interface Stage {
    */
   readonly multiRegionVaultKey: boolean
   readonly logDays: number
+  /**
+   * Whether X-Ray traces the functions: one invocation a second and 5 % of the others, at 5 USD a million
+   * (https://aws.amazon.com/xray/pricing/). The metrics of the functions show the same times.
+   */
+  readonly tracing: boolean
   /** The account's costs in a month. More than this, spent or forecast, is mailed to the stage's `alarmEmail`. */
   readonly monthlyBudgetUsd: number
   /** Whether a release gets 10 % of the invocations for five minutes, and goes back if an alarm goes off. */
@@ -90,6 +95,7 @@ export const STAGES = {
     firewall: { perAddress: 10_000, signInPerAddress: 1000, together: 60_000 },
     multiRegionVaultKey: false,
     logDays: 14,
+    tracing: false,
     monthlyBudgetUsd: 200,
     canary: false,
     slideStepSeconds: 0,
@@ -129,6 +135,7 @@ export const STAGES = {
     firewall: { perAddress: 10_000, signInPerAddress: 1000, together: 180_000 },
     multiRegionVaultKey: true,
     logDays: 30,
+    tracing: false,
     monthlyBudgetUsd: 200,
     canary: true,
     slideStepSeconds: 60,
@@ -172,6 +179,7 @@ export const STAGES = {
     firewall: { perAddress: 5000, signInPerAddress: 500, together: 900_000 },
     multiRegionVaultKey: true,
     logDays: 365,
+    tracing: false,
     monthlyBudgetUsd: 1000,
     canary: true,
     slideStepSeconds: 60,

@@ -1,4 +1,4 @@
-import { type Stack, Validations } from 'aws-cdk-lib'
+import { type Stack, Token, Validations } from 'aws-cdk-lib'
 import type { IConstruct } from 'constructs'
 import type { Stage } from '#infra/stages.ts'
 import type { Api } from './api.ts'
@@ -38,11 +38,26 @@ export function acknowledge(
     restored: boolean
   },
 ): void {
-  const { apis, database, events, workers, operations, release, secrets, groups, stage, config, launched, restored } = made
+  const { apis, database, events, workers, operations, release, secrets, groups, stage, config, launched, restored } =
+    made
   const { keep, minorUpgrades } = config.database
   const accept = (scope: IConstruct, id: string, reason: string) => Validations.of(scope).acknowledge({ id, reason })
+  // A finding names what a stage without account and region does not know.
+  const known = (name: string, value: string) => (Token.isUnresolved(value) ? `<AWS::${name}>` : value)
+  const here = `${known('Region', stack.region)}:${known('AccountId', stack.account)}`
 
+  accept(
+    stack,
+    'CloudFormation-Validate::W3010',
+    'An operator names the zones where the first two of a Region do not serve: their names differ between accounts',
+  )
   for (const { rest } of apis) {
+    if (rest.domainName !== undefined)
+      accept(
+        rest.domainName,
+        `${CONTROL_TOWER}api_gw_domain_tls_check`,
+        'The rule does not know SecurityPolicy_TLS13_1_2_PFS_PQ_2025_09, which is stricter than those it knows',
+      )
     accept(
       rest,
       `${SOLUTIONS}-APIG2`,
@@ -139,7 +154,7 @@ export function acknowledge(
     accept(release, `${SOLUTIONS}-IAM5[Resource::*]`, 'cloudwatch:DescribeAlarms does not support resource ARNs')
     accept(
       release,
-      `${SOLUTIONS}-IAM5[Resource::arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>:function:tenantry-${stage}-*]`,
+      `${SOLUTIONS}-IAM5[Resource::arn:${known('Partition', stack.partition)}:lambda:${here}:function:tenantry-${stage}-*]`,
       'CodeDeploy reads the configuration of aliases and versions, whose ARNs are unknown before',
     )
   }
@@ -158,6 +173,18 @@ export function acknowledge(
   for (const { function: lambda, live, node } of [...groups, ...workers.functions]) {
     const role = lambda.role
     if (role === undefined) continue
+    if (!lambda.isBoundToVpc)
+      accept(
+        lambda,
+        `${CONTROL_TOWER}lambda_inside_vpc_check`,
+        'It reaches only AWS and the public addresses of the service, and nothing in the VPC',
+      )
+    if (!config.tracing)
+      accept(
+        lambda,
+        `${SERVERLESS}-LambdaTracing`,
+        'The metrics of the functions show the same times, and X-Ray costs more than the API of a small stage',
+      )
     accept(
       role,
       `${SOLUTIONS}-IAM5[Resource::*]`,

@@ -2,8 +2,21 @@ import * as v from 'valibot'
 import { ServiceName } from '#shared/base/service-name.ts'
 import { Cidr } from '#shared/schema/trusted-proxies.ts'
 
+const AccountId = v.pipe(v.string(), v.regex(/^\d{12}$/, 'an account has 12 digits'))
+
 /** The operator's own names and addresses for a stage. They are in cdk.json, under the stage's name. */
 export const Addresses = v.strictObject({
+  /**
+   * The account and the Region of the stage. The CDK refuses credentials of another account, and deploys to no other Region. A stage
+   * that keeps its data requires both.
+   */
+  account: v.optional(AccountId),
+  region: v.optional(v.pipe(v.string(), v.regex(/^[a-z]{2}(-[a-z]+)+-\d$/))),
+  /**
+   * The VPC's addresses, a block of /16 to /18. Networks that are connected need different ones. It cannot be changed: another
+   * value replaces the VPC and with it the database.
+   */
+  cidr: v.optional(v.pipe(v.string(), v.regex(/^\d+(\.\d+){3}\/1[678]$/)), '10.0.0.0/16'),
   /** The front end: links in mails start with it. */
   webBaseUrl: v.pipe(v.string(), v.url()),
   /** The domain of the sender of mails. */
@@ -76,6 +89,10 @@ export const Addresses = v.strictObject({
     v.record(ServiceName, v.pipe(v.string(), v.regex(/^arn:aws[\w-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/))),
     {},
   ),
+  /** Other accounts whose services may ask `authorize`, and read the bus by rules of their own. */
+  serviceAccounts: v.optional(v.array(AccountId), []),
+  /** Any text. Another one starts new instances of all functions, so that they read their secrets again. */
+  restart: v.optional(v.string()),
 })
 
 export type Addresses = v.InferOutput<typeof Addresses>
@@ -95,7 +112,7 @@ const RESERVED = /(^|[.@])(example|test|invalid|localhost|example\.(com|net|org)
 
 /** Returns what must be filled in before a stage with real data is deployed. */
 export function addressFaults(addresses: v.InferInput<typeof Addresses>): string[] {
-  const { webBaseUrl, mailDomain, problemBaseUrl, alarmEmail, apiDomain, webDomain } = addresses
+  const { account, region, webBaseUrl, mailDomain, problemBaseUrl, alarmEmail, apiDomain, webDomain } = addresses
   const host = (url: string | undefined) => (url === undefined ? undefined : new URL(url).hostname)
   const named = {
     webBaseUrl: host(webBaseUrl),
@@ -106,6 +123,9 @@ export function addressFaults(addresses: v.InferInput<typeof Addresses>): string
     webDomain: webDomain?.name,
   }
   return [
+    ...(account === undefined || region === undefined
+      ? ['account or region is missing: other credentials would create a second stage elsewhere']
+      : []),
     ...(alarmEmail === undefined ? ['alarmEmail is missing: nobody would be told of an alarm'] : []),
     ...(apiDomain === undefined
       ? [

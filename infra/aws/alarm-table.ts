@@ -112,6 +112,18 @@ export const ALARMS = {
     felt: 'Nothing, or some customers get 403.',
     first: 'aws wafv2 list-web-acls --scope REGIONAL',
   },
+  'customers-refused': {
+    page: 'requests',
+    severity: 'morning',
+    felt: 'Some customers get 403.',
+    first: 'aws wafv2 list-web-acls --scope REGIONAL',
+  },
+  'certificate-expiring': {
+    page: 'requests',
+    severity: 'morning',
+    felt: 'Nothing yet. In weeks nobody reaches the domain.',
+    first: 'aws acm list-certificates',
+  },
   'sign-in-failures': {
     page: 'requests',
     severity: 'wake',
@@ -238,6 +250,18 @@ export const ALARMS = {
     felt: NOTHING_YET,
     first: sql('partitions'),
   },
+  'backup-missing': {
+    page: 'jobs',
+    severity: 'morning',
+    felt: 'Nothing. The loss of the Region would lose more than a day.',
+    first: 'aws backup list-copy-jobs',
+  },
+  'backup-failed': {
+    page: 'jobs',
+    severity: 'morning',
+    felt: 'Nothing. The loss of the Region would lose more than a day.',
+    first: 'aws backup list-copy-jobs --by-state FAILED',
+  },
   'database-at-capacity': {
     page: 'database',
     severity: 'wake',
@@ -248,6 +272,12 @@ export const ALARMS = {
     page: 'database',
     severity: 'wake',
     felt: 'Nothing yet. Soon requests fail.',
+    first: sql('connections'),
+  },
+  'transaction-ids': {
+    page: 'database',
+    severity: 'morning',
+    felt: 'Nothing yet. In weeks Postgres accepts no write.',
     first: sql('connections'),
   },
   'database-storage': {

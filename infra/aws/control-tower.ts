@@ -26,5 +26,14 @@ export function controlTowerRules(scope: IConstruct): CfnGuardValidator {
         ?.some((type) => types.has(type)),
     )
   if (rules.length === 0) throw new Error('no rule of Control Tower is about these resources')
-  return new CfnGuardValidator({ controlTowerRulesEnabled: false, rules, maxBuffer: 64 * 1024 * 1024 })
+  return new SevereValidator({ controlTowerRulesEnabled: false, rules, maxBuffer: 64 * 1024 * 1024 })
+}
+
+/** Calls each finding an error. Without a severity the CDK lets all findings pass as soon as one of them is acknowledged. */
+class SevereValidator extends CfnGuardValidator {
+  override validate(context: Parameters<CfnGuardValidator['validate']>[0]): ReturnType<CfnGuardValidator['validate']> {
+    const report = super.validate(context)
+    const violations = report.violations.map((each) => Object.assign(each, { severity: 'error' }))
+    return { ...report, violations }
+  }
 }

@@ -24,6 +24,14 @@ export function databaseAlarms({ config }: Watched, metrics: StageMetrics): Alar
       description:
         'For 15 minutes more than 80 % of the connections that the database accepts were in use, or it reported nothing.',
     },
+    'transaction-ids': {
+      metric: metrics.database('MaximumUsedTransactionIDs'),
+      over: 1_000_000_000,
+      periods: [1, 1],
+      missing: 'normal',
+      description:
+        'The oldest transaction id of the database is a billion transactions old: autovacuum does not get on. At two billions Postgres accepts no write.',
+    },
     'database-storage': {
       metric: metrics.database('FreeLocalStorage', { statistic: Stats.MINIMUM }),
       below: 1024 ** 3,

@@ -22,6 +22,15 @@ const COUNT_ONLY = {
   badRequests: ['JavaDeserializationRCE_BODY', 'Log4JRCE_BODY', 'ReactJSRCE_BODY'],
 }
 
+/** The groups of rules that AWS maintains, in their order. */
+export const MANAGED_RULES = ['bad-addresses', 'bad-requests', 'common'] as const
+
+const MANAGED = {
+  'bad-addresses': { group: 'AWSManagedRulesAmazonIpReputationList', countOnly: [] },
+  'bad-requests': { group: 'AWSManagedRulesKnownBadInputsRuleSet', countOnly: COUNT_ONLY.badRequests },
+  common: { group: 'AWSManagedRulesCommonRuleSet', countOnly: COUNT_ONLY.common },
+} as const
+
 /**
  * The firewall in front of the API. It refuses floods from one IP address, and known bad addresses and requests, with the
  * gateway's 403. Its limits per address are far above the API's documented rate limits. The limit for everybody together is
@@ -72,9 +81,7 @@ export class Firewall extends Construct {
     const rules = [
       ...limits('', config.perAddress),
       ...limits('sign-in-', config.signInPerAddress, signIn, isPost),
-      rule('bad-addresses', managed('AWSManagedRulesAmazonIpReputationList')),
-      rule('bad-requests', managed('AWSManagedRulesKnownBadInputsRuleSet', COUNT_ONLY.badRequests)),
-      rule('common', managed('AWSManagedRulesCommonRuleSet', COUNT_ONLY.common)),
+      ...MANAGED_RULES.map((name) => rule(name, managed(MANAGED[name]))),
       // Last, so that what another rule refuses does not count.
       rule('together', rate(config.together, TOGETHER, [isAny])),
     ]
@@ -129,7 +136,7 @@ const rate = (limit: number, aggregate: typeof BY_SOURCE | typeof BY_FORWARDED, 
   }
 }
 
-const managed = (name: string, countOnly: readonly string[] = []): Statement => ({
+const managed = ({ group: name, countOnly }: { group: string; countOnly: readonly string[] }): Statement => ({
   managedRuleGroupStatement: {
     vendorName: 'AWS',
     name,

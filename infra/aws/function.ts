@@ -1,8 +1,25 @@
 import { dirname, join } from 'node:path'
 import { Duration, Stack, Stage as Assembled } from 'aws-cdk-lib'
 import { SubnetType } from 'aws-cdk-lib/aws-ec2'
-import { ArnPrincipal, Effect, type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
-import { Alias, Architecture, Code, Function as LambdaFunction, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda'
+import {
+  AccountPrincipal,
+  ArnPrincipal,
+  Effect,
+  type IRole,
+  PolicyStatement,
+  Role,
+  ServicePrincipal,
+} from 'aws-cdk-lib/aws-iam'
+import {
+  Alias,
+  Architecture,
+  Code,
+  Function as LambdaFunction,
+  LoggingFormat,
+  Runtime,
+  SystemLogLevel,
+  Tracing,
+} from 'aws-cdk-lib/aws-lambda'
 import type { ISecret } from 'aws-cdk-lib/aws-secretsmanager'
 import type { IQueue } from 'aws-cdk-lib/aws-sqs'
 import { Construct } from 'constructs'
@@ -79,7 +96,9 @@ export class TenantryFunction extends Construct {
     const concurrency = reservedConcurrency(config, kind, name)
     this.functionName = `${functionPrefix(stage)}${name}`
     const group = logGroup(this, 'Logs', logs, `/tenantry/${stage}/${name}`)
-    const role = this.role()
+    // What reaches only AWS and the internet needs no NAT.
+    const connects = databaseRole(needs) !== null
+    const role = this.role(connects)
     group.grantWrite(role)
     for (const group of calls) grantInvoke(role, `${functionPrefix(stage)}${group}`)
     this.function = new LambdaFunction(this, 'Function', {
@@ -94,10 +113,17 @@ export class TenantryFunction extends Construct {
       ...(deadLetterQueue === undefined ? {} : { deadLetterQueue }),
       role,
       logGroup: group,
-      tracing: Tracing.ACTIVE,
-      vpc: network.vpc,
-      vpcSubnets: { subnetType: SubnetType.PRIVATE_WITH_EGRESS },
-      securityGroups: [network.functions, ...(needs.includes('vault') ? [network.vendors] : [])],
+      tracing: config.tracing ? Tracing.ACTIVE : Tracing.DISABLED,
+      // Lambda's own lines START, END and REPORT of each invocation are left out; those of a failed one are not.
+      loggingFormat: LoggingFormat.JSON,
+      systemLogLevelV2: SystemLogLevel.WARN,
+      ...(connects
+        ? {
+            vpc: network.vpc,
+            vpcSubnets: { subnetType: SubnetType.PRIVATE_WITH_EGRESS },
+            securityGroups: [network.functions, ...(needs.includes('vault') ? [network.vendors] : [])],
+          }
+        : {}),
       environment: {
         NODE_ENV: 'production',
         FUNCTION_PREFIX: functionPrefix(stage),
@@ -121,6 +147,15 @@ export class TenantryFunction extends Construct {
     alias.addPermission('Caller', { principal: new ArnPrincipal(roleArn), action: 'lambda:InvokeFunction' })
   }
 
+  /** Lets other accounts invoke the function. Each of them decides which of its roles may. */
+  allowAccounts(accounts: readonly string[]): void {
+    for (const account of accounts)
+      this.live.addPermission(`Account-${account}`, {
+        principal: new AccountPrincipal(account),
+        action: 'lambda:InvokeFunction',
+      })
+  }
+
   /** Returns the bundle. Of a stack that is not deployed, it returns the sources, which takes no time. */
   private code(bundled: Bundled): Code {
     const { bundlingRequired } = Stack.of(this)
@@ -128,11 +163,12 @@ export class TenantryFunction extends Construct {
     return Code.fromAsset(bundle(bundled, join(Assembled.of(this)?.outdir ?? '', SOURCE_MAPS)))
   }
 
-  private role(): Role {
+  private role(connects: boolean): Role {
     const role = new Role(this, 'Role', {
       assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
       description: `The function ${this.functionName}`,
     })
+    if (!connects) return role
     const { partition, region, account } = Stack.of(this)
     role.addToPolicy(new PolicyStatement({ actions: NETWORK_INTERFACES, resources: ['*'] }))
     role.addToPolicy(

@@ -1,5 +1,5 @@
 import { MathExpression, Stats } from 'aws-cdk-lib/aws-cloudwatch'
-import { type AlarmDefinitions, HOUR, MINUTE } from './alarm-definition.ts'
+import { type AlarmDefinition, type AlarmDefinitions, HOUR, MINUTE } from './alarm-definition.ts'
 import type { StageMetrics } from './metrics.ts'
 
 /** The alarms of what runs later: queue, mail, events, sync runs and maintenance. */
@@ -99,6 +99,24 @@ export function jobAlarms(metrics: StageMetrics): AlarmDefinitions {
       missing: 'normal',
       description: 'The audit log has entries of a year without a partition. They are safe in the default partition.',
     },
+    ...(metrics.backups === null
+      ? {}
+      : {
+          'backup-missing': {
+            metric: metrics.backups.done,
+            below: 1,
+            periods: [5, 5],
+            missing: 'failure',
+            description: 'For 30 hours no daily backup of the database was copied to the vaults of recovery.',
+          } satisfies AlarmDefinition,
+          'backup-failed': {
+            metric: metrics.backups.failed,
+            over: 0,
+            periods: [1, 1],
+            missing: 'normal',
+            description: 'A daily backup of the database, or its copy to another vault, failed.',
+          } satisfies AlarmDefinition,
+        }),
     // Above these rates SES puts an account under review: https://docs.aws.amazon.com/ses/latest/dg/faqs-enforcement.html
     'mail-bounces': {
       metric: metrics.bounceRate,

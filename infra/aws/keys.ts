@@ -32,11 +32,13 @@ const ADMINISTRATION = [
   'kms:Get*',
   'kms:List*',
   'kms:PutKeyPolicy',
+  'kms:ReplicateKey',
   'kms:RotateKeyOnDemand',
   'kms:ScheduleKeyDeletion',
   'kms:TagResource',
   'kms:UntagResource',
   'kms:UpdateKeyDescription',
+  'kms:UpdatePrimaryRegion',
 ]
 
 /** The KMS keys of a stage. All rotate every year. */
@@ -116,7 +118,7 @@ export class Keys extends Construct {
     this.service.addToResourcePolicy(
       new PolicyStatement({
         principals: [new ServicePrincipal('logs.amazonaws.com')],
-        actions: ['kms:Encrypt*', 'kms:Decrypt*', 'kms:ReEncrypt*', 'kms:GenerateDataKey*', 'kms:Describe*'],
+        actions: ['kms:Encrypt*', 'kms:Decrypt*', 'kms:ReEncrypt*', 'kms:GenerateDataKey*'],
         resources: ['*'],
         conditions: {
           ArnLike: { 'kms:EncryptionContext:aws:logs:arn': `arn:${partition}:logs:${region}:${account}:log-group:*` },

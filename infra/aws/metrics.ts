@@ -8,6 +8,7 @@ import type { JobKind } from '#shared/queue/kinds.ts'
 import { type Api, STAGE_NAME } from './api.ts'
 import type { Database } from './database.ts'
 import type { Events } from './events.ts'
+import { MANAGED_RULES } from './firewall.ts'
 import { functionPrefix, type TenantryFunction } from './function.ts'
 import type { Workers } from './workers.ts'
 
@@ -24,6 +25,10 @@ export interface Watched {
   /** RDS Proxy, when the stage has it. */
   readonly proxy: DatabaseProxy | null
   readonly configurationSetName: string
+  /** The certificates of the domains, by ARN. */
+  readonly certificates: readonly string[]
+  /** The vault of the daily backups, and whether they are copied to others. Null without `recovery`. */
+  readonly backups: { readonly vaultName: string; readonly copied: boolean } | null
   /** The names of the functions that rotate database passwords. */
   readonly rotations: readonly string[]
   readonly config: Pick<Stage['database'], 'maxCapacity' | 'minCapacity' | 'readers'> &
@@ -46,6 +51,8 @@ export function stageMetrics({
   events,
   proxy,
   configurationSetName,
+  certificates,
+  backups,
   rotations,
 }: Watched) {
   const own = (name: TotalMetric, options: MetricOptions = {}): Metric =>
@@ -75,12 +82,12 @@ export function stageMetrics({
     dimensionsMap: Record<string, string>,
     options: MetricOptions = {},
   ): Metric => new Metric({ namespace: `AWS/${service}`, metricName: name, dimensionsMap, ...options })
-  const firewall = ({ apiName, rest }: Api, name: string) =>
+  const firewall = ({ apiName, rest }: Api, name: string, Rule = 'ALL') =>
     // WAF's metrics and dimensions: https://docs.aws.amazon.com/waf/latest/developerguide/waf-metrics.html
     aws(
       'WAFV2',
       name,
-      { WebACL: `${apiName}-firewall`, Region: rest.stack.region, Rule: 'ALL' },
+      { WebACL: `${apiName}-firewall`, Region: rest.stack.region, Rule },
       {
         statistic: Stats.SUM,
       },
@@ -123,7 +130,11 @@ export function stageMetrics({
     latency: (statistic: string) => ofApi(of, 'Latency', statistic, statistic),
     blocked: firewall(of, 'BlockedRequests'),
     allowed: firewall(of, 'AllowedRequests'),
+    /** What the rules refused that AWS maintains. */
+    refused: MANAGED_RULES.map((rule) => firewall(of, 'BlockedRequests', `${of.apiName}-${rule}`)),
   })
+  const backup = (name: string, vaultName: string, period: Duration) =>
+    aws('Backup', name, { BackupVaultName: vaultName }, { statistic: Stats.SUM, period })
   return {
     own,
     ownEach,
@@ -207,6 +218,31 @@ export function stageMetrics({
               borrowed: ofProxy('DatabaseConnectionsCurrentlyBorrowed', proxy),
             },
           }),
+    /** The days until each certificate ends. ACM writes them twice a day. */
+    daysToExpiry: certificates.map((CertificateArn) =>
+      aws(
+        'CertificateManager',
+        'DaysToExpiry',
+        { CertificateArn },
+        { statistic: Stats.MINIMUM, period: Duration.days(1) },
+      ),
+    ),
+    backups:
+      backups === null
+        ? null
+        : {
+            done: backup(
+              backups.copied ? 'NumberOfCopyJobsCompleted' : 'NumberOfBackupJobsCompleted',
+              backups.vaultName,
+              Duration.hours(6),
+            ),
+            failed: sumOf(
+              ['NumberOfBackupJobsFailed', 'NumberOfCopyJobsFailed'].map((name) =>
+                backup(name, backups.vaultName, Duration.hours(1)),
+              ),
+              'failed',
+            ),
+          },
     rotationFailures: rotations.map((FunctionName) =>
       aws('Lambda', 'Errors', { FunctionName }, { statistic: Stats.SUM, period: Duration.hours(1) }),
     ),
@@ -222,6 +258,7 @@ type AuroraMetric =
   | 'DatabaseConnections'
   | 'Deadlocks'
   | 'FreeLocalStorage'
+  | 'MaximumUsedTransactionIDs'
   | 'ServerlessDatabaseCapacity'
 
 /** Returns the sum of metrics. One without data counts as 0. */

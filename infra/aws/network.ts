@@ -1,4 +1,14 @@
-import { FlowLogDestination, Peer, Port, SecurityGroup, SubnetType, Vpc } from 'aws-cdk-lib/aws-ec2'
+import { Fn } from 'aws-cdk-lib'
+import {
+  CfnEIP,
+  FlowLogDestination,
+  IpAddresses,
+  Peer,
+  Port,
+  SecurityGroup,
+  SubnetType,
+  Vpc,
+} from 'aws-cdk-lib/aws-ec2'
 import { Construct } from 'constructs'
 import { VENDOR_URLS } from '#infra/stages.ts'
 import { type LogKeeping, logGroup } from './logs.ts'
@@ -15,16 +25,15 @@ export class Network extends Construct {
   readonly functions: SecurityGroup
   /** For the functions that call vendors, in addition to `functions`. */
   readonly vendors: SecurityGroup
+  /** The addresses that others see of the functions. */
+  readonly outbound: string
 
-  constructor(
-    scope: Construct,
-    id: string,
-    props: { natGateways: number; logs: LogKeeping; zones: readonly string[] | undefined },
-  ) {
+  constructor(scope: Construct, id: string, props: { natGateways: number; logs: LogKeeping; cidr: string }) {
     super(scope, id)
-    const { natGateways, logs, zones } = props
+    const { natGateways, logs, cidr } = props
     this.vpc = new Vpc(this, 'Vpc', {
-      ...(zones === undefined ? { maxAzs: 2 } : { availabilityZones: [...zones] }),
+      ipAddresses: IpAddresses.cidr(cidr),
+      maxAzs: 2,
       natGateways,
       subnetConfiguration: [
         { name: 'public', subnetType: SubnetType.PUBLIC, cidrMask: 24, mapPublicIpOnLaunch: false },
@@ -32,6 +41,11 @@ export class Network extends Construct {
         { name: 'database', subnetType: SubnetType.PRIVATE_ISOLATED, cidrMask: 24 },
       ],
     })
+    const addresses = this.vpc.node.findAll().filter((each): each is CfnEIP => each instanceof CfnEIP)
+    this.outbound = Fn.join(
+      ' ',
+      addresses.map(({ ref }) => ref),
+    )
     this.vpc.addFlowLog('FlowLog', { destination: FlowLogDestination.toCloudWatchLogs(logGroup(this, 'Flows', logs)) })
     this.functions = new SecurityGroup(this, 'Functions', {
       vpc: this.vpc,

@@ -1,3 +1,4 @@
+import { Stack } from 'aws-cdk-lib'
 import { CfnBudget } from 'aws-cdk-lib/aws-budgets'
 import { DatabaseProxy } from 'aws-cdk-lib/aws-rds'
 import { LogGroup } from 'aws-cdk-lib/aws-logs'
@@ -26,10 +27,12 @@ export class Operations extends Construct {
     props: {
       stage: string
       config: Stage
-      /** Receives the alarms. Without it, subscribe to the topic by hand. */
       /** Whether the front end has a public address, so that the probe opens its pages. */
       probesPages: boolean
+      /** Receives the alarms. Without it, subscribe to the topic by hand. */
       alarmEmail: string | undefined
+      certificates: readonly string[]
+      backups: Watched['backups']
       keys: Keys
       api: Api
       webApi: Api
@@ -42,7 +45,8 @@ export class Operations extends Construct {
     },
   ) {
     super(scope, id)
-    const { stage, config, probesPages, alarmEmail, keys, api, webApi, groups, workers, database, mail, events } = props
+    const { stage, config, probesPages, alarmEmail, certificates, backups } = props
+    const { keys, api, webApi, groups, workers, database, mail, events } = props
     const watched: Watched = {
       stage,
       api,
@@ -53,6 +57,8 @@ export class Operations extends Construct {
       events,
       proxy: below(database, DatabaseProxy)[0] ?? null,
       configurationSetName: one(mail, ConfigurationSet).configurationSetName,
+      certificates,
+      backups,
       rotations: database.rotations,
       config: { ...config.database, canary: config.canary, probesPages },
     }
@@ -81,7 +87,8 @@ function one<Made extends IConstruct>(scope: IConstruct, kind: new (...args: nev
 function budget(scope: Construct, stage: string, amount: number, address: string): void {
   new CfnBudget(scope, 'Budget', {
     budget: {
-      budgetName: `tenantry-${stage}`,
+      // A name is taken in the whole account, and not in one Region.
+      budgetName: `tenantry-${stage}-${Stack.of(scope).region}`,
       budgetType: 'COST',
       timeUnit: 'MONTHLY',
       budgetLimit: { amount, unit: 'USD' },

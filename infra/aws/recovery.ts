@@ -6,6 +6,7 @@ import { Construct } from 'constructs'
 import type { Database } from './database.ts'
 import type { Keys } from './keys.ts'
 import { KEPT } from './logs.ts'
+import type { Watched } from './metrics.ts'
 
 const KEPT_FOR = Duration.days(35)
 
@@ -14,6 +15,8 @@ const KEPT_FOR = Duration.days(35)
  * a Region, and in another account, which outlives a thief with rights in this one.
  */
 export class Recovery extends Construct {
+  readonly backups: NonNullable<Watched['backups']>
+
   constructor(
     scope: Construct,
     id: string,
@@ -24,7 +27,10 @@ export class Recovery extends Construct {
     const backupVault = new BackupVault(this, 'Vault', {
       encryptionKey: keys.database,
       removalPolicy: keep ? KEPT : RemovalPolicy.DESTROY,
+      // Governance mode: only who may change the lock can delete a backup before.
+      ...(keep ? { lockConfiguration: { minRetention: KEPT_FOR } } : {}),
     })
+    this.backups = { vaultName: backupVault.backupVaultName, copied: copyTo.length > 0 }
     const plan = new BackupPlan(this, 'Plan', { backupVault })
     plan.addRule(
       new BackupPlanRule({

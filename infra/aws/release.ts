@@ -68,7 +68,7 @@ export class Release extends Construct {
     const waves = [...chunks(groups, WAVE), ...chunks(callers, WAVE), after].filter(({ length }) => length > 0)
     for (const [index, wave] of waves.entries())
       for (const alias of wave)
-        for (const before of waves[index - 1] ?? []) resourceOf(alias).addDependency(resourceOf(before))
+        for (const before of waves[index - 1] ?? []) resourceOf(alias).addResourceDependency(resourceOf(before))
   }
 }
 

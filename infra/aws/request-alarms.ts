@@ -1,11 +1,16 @@
+import { Duration } from 'aws-cdk-lib'
 import { type IMetric, MathExpression } from 'aws-cdk-lib/aws-cloudwatch'
 import { type AlarmDefinition, type AlarmDefinitions, HOUR, MINUTE, percentage } from './alarm-definition.ts'
+import { MANAGED_RULES } from './firewall.ts'
 import { type StageMetrics, sumOf, type Watched } from './metrics.ts'
 
 // The objective is 99.9 % of requests without a 5xx in 30 days. An alarm goes off at a multiple of the rate that uses up the rest.
 const ERROR_BUDGET_PERCENT = 0.1
 const FAST_BURN = 14.4
 const SLOW_BURN = 6
+
+const REFUSED = Array.from({ length: 2 * MANAGED_RULES.length }, (_, index) => `FILL(r${index}, 0)`).join(' + ')
+const REFUSED_FROM = 20
 
 /** The alarms that only stop a release. They count single minutes, because a release waits five minutes for them. */
 const releaseAlarms = ({ failed, requests, pages }: StageMetrics): AlarmDefinitions => ({
@@ -124,6 +129,41 @@ export function requestAlarms({ config }: Watched, metrics: StageMetrics): Alarm
       missing: 'normal',
       description: 'For 15 minutes the firewall refused more than 10,000 requests in each 5 minutes.',
     },
+    'customers-refused': {
+      metric: new MathExpression({
+        label: 'refused, percent',
+        expression: `IF(${REFUSED} >= ${REFUSED_FROM}, 100 * (${REFUSED}) / (${REFUSED} + FILL(allowed, 0) + FILL(opened, 0)), 0)`,
+        usingMetrics: {
+          ...Object.fromEntries(
+            [...metrics.refused, ...metrics.pages.refused].map((metric, index) => [`r${index}`, metric]),
+          ),
+          allowed: metrics.allowed,
+          opened: metrics.pages.allowed,
+        },
+      }),
+      over: 2,
+      periods: [2, 3],
+      missing: 'normal',
+      description:
+        'In 10 of 15 minutes the rules that AWS maintains refused more than 2 % of the requests, and at least 20 in each 5 minutes. A new version of a rule may refuse customers.',
+    },
+    ...(metrics.daysToExpiry.length === 0
+      ? {}
+      : {
+          'certificate-expiring': {
+            metric: new MathExpression({
+              label: 'days',
+              expression: `MIN([${metrics.daysToExpiry.map((_, index) => `c${index}`).join()}])`,
+              usingMetrics: Object.fromEntries(metrics.daysToExpiry.map((metric, index) => [`c${index}`, metric])),
+              period: Duration.days(1),
+            }),
+            below: 30,
+            periods: [1, 1],
+            missing: 'normal',
+            description:
+              'A certificate of a domain ends in less than 30 days. ACM renews it weeks before, so its validation record is missing.',
+          } satisfies AlarmDefinition,
+        }),
     'sign-in-failures': {
       metric: percentage(own('SignInFailed'), own('SignInSucceeded'), {
         from: 100,

@@ -1,4 +1,4 @@
-import { CfnOutput, Stack, type StackProps } from 'aws-cdk-lib'
+import { CfnOutput, Fn, Stack, type StackProps } from 'aws-cdk-lib'
 import { StringParameter } from 'aws-cdk-lib/aws-ssm'
 import type { Construct } from 'constructs'
 import { gatewayResponse, INTEGRATION_TIMEOUT_MS, pageResponse, COMPRESSION_FROM_BYTES } from '#infra/gateway.ts'
@@ -35,22 +35,25 @@ export interface TenantryProps extends StackProps {
   readonly groups: readonly DeployedGroup[]
   readonly workers: readonly DeployedWorker[]
   readonly frontEnd: DeployedFrontEnd
-  /** Any text. Another one starts new instances of all functions. */
-  readonly restart?: string | undefined
 }
 
 /** One stage of the service: all of its AWS resources, in one stack. */
 export class Tenantry extends Stack {
+  private readonly zones: readonly string[]
+
   constructor(scope: Construct, id: string, props: TenantryProps) {
-    super(scope, id, { ...props, terminationProtection: props.config.database.keep && props.addresses.launched })
     const { stage, config, addresses } = props
+    const { account, region } = addresses
+    const env = account === undefined || region === undefined ? {} : { env: { account, region } }
+    super(scope, id, { ...props, ...env, terminationProtection: config.database.keep && addresses.launched })
+    this.zones = addresses.zones ?? [0, 1].map((index) => Fn.select(index, Fn.getAzs()))
     const { keep } = config.database
     const { launched } = addresses
     const { recovery, restoreFrom, vaultKeys: otherVaultKeys } = addresses
     const { multiRegionVaultKey } = config
     const keys = new Keys(this, 'Keys', { keep, multiRegionVaultKey, otherVaultKeys })
     const logs: LogKeeping = { key: keys.service, days: config.logDays, keep }
-    const network = new Network(this, 'Network', { natGateways: config.natGateways, logs, zones: addresses.zones })
+    const network = new Network(this, 'Network', { natGateways: config.natGateways, logs, cidr: addresses.cidr })
     const { vpc, functions: clients } = network
     const database = new Database(this, 'Database', {
       vpc,
@@ -61,13 +64,16 @@ export class Tenantry extends Stack {
       restoreFrom,
     })
     const secrets = new Secrets(this, 'Secrets', { key: keys.service, keep, replica: recovery?.region })
-    if (recovery !== undefined) new Recovery(this, 'Recovery', { database, keys, copyTo: recovery.backupVaults, keep })
+    const backups =
+      recovery === undefined
+        ? null
+        : new Recovery(this, 'Recovery', { database, keys, copyTo: recovery.backupVaults, keep }).backups
     const mail = new Mail(this, 'Mail', { domain: addresses.mailDomain, key: keys.service })
-    const events = new Events(this, 'Events', { stage, key: keys.service })
+    const events = new Events(this, 'Events', { stage, key: keys.service, readers: addresses.serviceAccounts })
     const problemBaseUrl = addresses.problemBaseUrl ?? `${addresses.webBaseUrl}/problems`
     const settings = {
       STAGE: stage,
-      ...(props.restart === undefined ? {} : { RESTART: props.restart }),
+      ...(addresses.restart === undefined ? {} : { RESTART: addresses.restart }),
       WEB_BASE_URL: addresses.webBaseUrl,
       SECURITY_CONTACT: addresses.securityContact ?? '',
       ...platformSettings(addresses),
@@ -148,6 +154,7 @@ export class Tenantry extends Stack {
     const openCredential = workers.named(OPEN_CREDENTIAL_WORKER)
     for (const [service, roleArn] of Object.entries(addresses.credentialCallers))
       openCredential.allowService(service, roleArn)
+    authorize.allowAccounts(addresses.serviceAccounts)
     for (const [name, stringValue] of [
       ['authorize-function-arn', authorize.live.functionArn],
       // Each service adds its own alias.
@@ -159,6 +166,7 @@ export class Tenantry extends Stack {
     const probe = workers.named(PROBE_WORKER)
     probe.function.addEnvironment('PROBE_URL', apiDomain ? `https://${apiDomain.name}` : api.rest.url)
     if (webDomain !== null) probe.function.addEnvironment('PROBE_WEB_URL', `https://${webDomain.name}`)
+    new CfnOutput(this, 'OutboundAddresses', { value: network.outbound })
     new CfnOutput(this, 'ApiUrl', { value: api.rest.url })
     const { domainName } = api.rest
     if (domainName !== undefined)
@@ -180,6 +188,8 @@ export class Tenantry extends Stack {
       config,
       probesPages: webDomain !== null,
       alarmEmail: addresses.alarmEmail,
+      certificates: [apiDomain, webDomain].flatMap((domain) => (domain === null ? [] : [domain.certificateArn])),
+      backups,
       keys,
       api,
       webApi,
@@ -217,5 +227,10 @@ export class Tenantry extends Stack {
       launched,
       restored: restoreFrom !== undefined,
     })
+  }
+
+  /** The CDK would ask the account, which synth does not have. */
+  override get availabilityZones(): string[] {
+    return [...this.zones]
   }
 }

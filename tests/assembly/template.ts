@@ -70,11 +70,15 @@ export function declaredFunctions(assembly: Assembly): ReadonlyMap<string, Decla
           handler: Handler,
           timeoutSeconds: Timeout,
           memoryMib: MemorySize,
-          egressPorts: VpcConfig.SecurityGroupIds.flatMap((group: any) =>
-            (assembly.resources[group['Fn::GetAtt'][0]]?.Properties.SecurityGroupEgress ?? []).map(
-              ({ FromPort }: any) => FromPort,
-            ),
-          ),
+          // Outside of the VPC nothing but HTTPS is needed, and Lambda restricts nothing.
+          egressPorts:
+            VpcConfig === undefined
+              ? [443]
+              : VpcConfig.SecurityGroupIds.flatMap((group: any) =>
+                  (assembly.resources[group['Fn::GetAtt'][0]]?.Properties.SecurityGroupEgress ?? []).map(
+                    ({ FromPort }: any) => FromPort,
+                  ),
+                ),
           variables: Environment.Variables,
         },
       ]

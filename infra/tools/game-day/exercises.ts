@@ -56,7 +56,9 @@ export const EXERCISES: readonly Exercise[] = [
     title: 'The Region or the account is lost, and the database is restored from a copy',
     expect: 'In the other Region a stack with restoreFrom and vaultKeys signs users in and opens vendor secrets.',
     commands: [
-      `aws kms replicate-key --key-id ${VAULT_KEY} --replica-region OTHER_REGION # once; its policy is that of the key here`,
+      '# once. Without --policy the replica gets the default policy, under which any IAM policy of the account may grant its use:',
+      `aws kms get-key-policy --key-id ${VAULT_KEY} --query Policy --output text > policy.json`,
+      `aws kms replicate-key --key-id ${VAULT_KEY} --replica-region OTHER_REGION --policy file://policy.json`,
       'aws backup list-recovery-points-by-backup-vault --backup-vault-name COPY_VAULT --region OTHER_REGION --query "sort_by(RecoveryPoints,&CreationDate)[-1].RecoveryPointArn"',
       '# cdk.json, a stage of the other Region: "restoreFrom": that ARN, "vaultKeys": the ARN of the replica',
       'AWS_REGION=OTHER_REGION npx cdk deploy tenantry-STAGE && date -u',

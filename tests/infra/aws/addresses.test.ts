@@ -5,6 +5,8 @@ import { functionsOf, other, prod } from './two-stages.ts'
 
 describe('the addresses of a stage', () => {
   const filled = {
+    account: '111122223333',
+    region: 'us-east-1',
     webBaseUrl: 'https://shop.de',
     mailDomain: 'mail.shop.de',
     alarmEmail: 'night@shop.de',
@@ -19,6 +21,7 @@ describe('the addresses of a stage', () => {
   it.each([
     [{}, []],
     [apiDomain('api.testing.shop.de'), []],
+    [{ region: undefined }, ['account or region is missing: other credentials would create a second stage elsewhere']],
     [
       { apiDomain: undefined },
       [
@@ -38,7 +41,7 @@ describe('the addresses of a stage', () => {
     [{ problemBaseUrl: 'https://shop.test/problems' }, ['problemBaseUrl is a placeholder: shop.test']],
     [apiDomain('API.EXAMPLE'), ['apiDomain is a placeholder: API.EXAMPLE']],
   ])(
-    'are refused without an alarm email or a choice of the API’s domain, or with a domain that nobody can own: %j',
+    'are refused without an account, an alarm email or a choice of the API’s domain, or with a domain that nobody can own: %j',
     (change, faults) => {
       expect(addressFaults({ ...filled, ...change })).toEqual(faults)
     },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Need, SERVICE_ROLES } from '#shared/base/needs.ts'
+import { databaseRole, type Need, SERVICE_ROLES } from '#shared/base/needs.ts'
 import { listed } from './synthesized.ts'
 import { ANOTHER_KEY, declared, functionsOf, other, prod, site } from './two-stages.ts'
 
@@ -31,7 +31,6 @@ const NETWORK_INTERFACES = [
   'ec2:DescribeSubnets *',
   'ec2:UnassignPrivateIpAddresses *',
 ]
-const TRACES = ['xray:PutTelemetryRecords *', 'xray:PutTraceSegments *']
 const read = (secret: string) => [`secretsmanager:DescribeSecret ${secret}`, `secretsmanager:GetSecretValue ${secret}`]
 const readLogin = (role: string) => read(`DatabaseRole${role}Attachment`)
 
@@ -158,8 +157,7 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
 const expectedGrants = (name: string): string[] => {
   const { needs = [], scheduled = false } = declared.get(name) ?? {}
   return [
-    ...NETWORK_INTERFACES,
-    ...TRACES,
+    ...(databaseRole(needs) === null ? [] : NETWORK_INTERFACES),
     ...needs.flatMap((need) => HARMLESS[need] ?? []),
     ...(scheduled ? ['sqs:SendMessage JobsFailed', 'kms:Decrypt KeysService', 'kms:GenerateDataKey KeysService'] : []),
     ...DANGEROUS.flatMap(({ grants, mayHave }) => (name in mayHave ? grants : [])),
@@ -186,8 +184,9 @@ describe('a function', () => {
       Condition.ArnEquals['lambda:SourceFunctionArn'].map((each: unknown) => prod.named(each)),
     )
     expect(named.toSorted()).toEqual(
-      [...functionsOf(prod, 'prod').keys()]
-        .flatMap((name) => ['', ':*'].map((version) => `arn::lambda:::function:tenantry-prod-${name}${version}`))
+      [...functionsOf(prod, 'prod')]
+        .filter(([, { Properties }]) => Properties.VpcConfig !== undefined)
+        .flatMap(([name]) => ['', ':*'].map((version) => `arn::lambda:::function:tenantry-prod-${name}${version}`))
         .toSorted(),
     )
   })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { VENDOR_URLS } from '#infra/stages.ts'
-import type { Synthesized } from './synthesized.ts'
+import { databaseRole } from '#shared/base/needs.ts'
+import { type Synthesized, synthesized } from './synthesized.ts'
 import { declared, functionsOf, other, prod } from './two-stages.ts'
 
 describe('the network', () => {
@@ -24,10 +25,25 @@ describe('the network', () => {
     }
   })
 
+  it('has those functions alone that connect to the database', () => {
+    for (const [name, { Properties }] of functionsOf(prod, 'prod')) {
+      const connects = databaseRole(declared.get(name)?.needs ?? []) !== null
+      expect(Properties.VpcConfig !== undefined, name).toBe(connects)
+    }
+    expect(functionsOf(prod, 'prod').get('web')?.Properties.VpcConfig).toBeUndefined()
+  })
+
+  it('has the addresses that cdk.json names, and tells its own to others', async () => {
+    const moved = await synthesized('dev', { addresses: { cidr: '10.7.0.0/16' } })
+    expect(moved.one('AWS::EC2::VPC').Properties.CidrBlock).toBe('10.7.0.0/16')
+    expect(JSON.stringify(prod.outputs.get('OutboundAddresses')).match(/EIP/g)).toHaveLength(2)
+  })
+
   it('lets functions connect only to the database, to HTTPS, and with the vault to the ports of the vendors', () => {
     const vendorPorts = Object.values(VENDOR_URLS).map((url) => Number(new URL(url).port || 443))
     expect(vendorPorts).toContain(8080)
     for (const [name, { Properties }] of functionsOf(prod, 'prod')) {
+      if (Properties.VpcConfig === undefined) continue
       const rules = Properties.VpcConfig.SecurityGroupIds.flatMap(
         (id: unknown) => prod.referred(id).Properties.SecurityGroupEgress,
       )

@@ -17,6 +17,15 @@ const AWS_METRICS: Readonly<Record<string, readonly string[]>> = {
   // https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-metrics-and-dimensions.html
   'AWS/ApiGateway': ['4XXError', '5XXError', 'Count', 'Latency'],
   // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
+  // https://docs.aws.amazon.com/aws-backup/latest/devguide/cloudwatch.html
+  'AWS/Backup': [
+    'NumberOfBackupJobsCompleted',
+    'NumberOfBackupJobsFailed',
+    'NumberOfCopyJobsCompleted',
+    'NumberOfCopyJobsFailed',
+  ],
+  // https://docs.aws.amazon.com/acm/latest/userguide/cloudwatch-metrics.html
+  'AWS/CertificateManager': ['DaysToExpiry'],
   'AWS/Lambda': ['ConcurrentExecutions', 'DeadLetterErrors', 'Duration', 'Errors', 'Invocations', 'Throttles'],
   // https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/Aurora.AuroraMonitoring.Metrics.html, and of RDS Proxy
   // https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/rds-proxy.monitoring.html
@@ -29,6 +38,7 @@ const AWS_METRICS: Readonly<Record<string, readonly string[]>> = {
     'DatabaseConnectionsCurrentlySessionPinned',
     'Deadlocks',
     'FreeLocalStorage',
+    'MaximumUsedTransactionIDs',
     'ServerlessDatabaseCapacity',
   ],
   // https://docs.aws.amazon.com/scheduler/latest/UserGuide/monitoring-cloudwatch.html
@@ -50,6 +60,7 @@ beforeAll(async () => {
     database: { proxy: true },
     addresses: {
       alarmEmail: 'night@shop.test',
+      recovery: { region: 'us-west-2', backupVaults: ['arn:aws:backup:us-west-2:111122223333:backup-vault:copies'] },
       webDomain: { name: 'app.shop.test', certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' },
     },
   })
@@ -151,7 +162,7 @@ describe('an alarm', () => {
     )
     const all = [...alarms(prod), ...alarms(other)]
     const { Budget } = other.one('AWS::Budgets::Budget').Properties
-    expect(Budget).toMatchObject({ BudgetName: 'tenantry-dev', BudgetLimit: { Amount: 200, Unit: 'USD' } })
+    expect(Budget).toMatchObject({ BudgetLimit: { Amount: 200, Unit: 'USD' } })
     expect(new Set(entries.map((entry) => entry.split('\n', 1)[0]))).toEqual(new Set([...all.map(shortName), 'budget']))
     for (const entry of entries)
       expect(entry, entry.slice(0, 40)).toMatch(/\*\*Means\*\*[\s\S]+\*\*Look\*\*[\s\S]+\*\*Repair\*\*/)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { alarmEntries } from '#infra/aws/alarm-table.ts'
-import { listed, type Synthesized, synthesized } from './synthesized.ts'
+import { type Synthesized, synthesized } from './synthesized.ts'
 import { aliased, deployedWorkers, functionsOf, groups, other, prod, site } from './two-stages.ts'
 
 const called = await synthesized('staging', {
@@ -12,7 +12,10 @@ describe('a release', () => {
 
   /** The name of the function of an alias, without the stage. */
   const nameOf = (stage: Synthesized, id: string) =>
-    String(aliased(stage, { Ref: id }).Properties.FunctionName).split('-').slice(2).join('-')
+    String(aliased(stage, { Ref: id }).Properties.FunctionName)
+      .split('-')
+      .slice(2)
+      .join('-')
 
   it('moves every function that serves requests by its alias: 10 % first, and back when an alarm goes off', () => {
     const moved = aliases(prod).filter(([, { UpdatePolicy }]) => UpdatePolicy !== undefined)
@@ -46,7 +49,7 @@ describe('a release', () => {
 
   it('starts at most five canaries together, those of the pages after those of the API, and moves the workers last', () => {
     const waveOf = (id: string): number => {
-      const before = listed(called.resources.get(id)?.DependsOn ?? []).filter(
+      const before = (called.resources.get(id)?.DependsOn ?? []).filter(
         (each) => called.resources.get(each)?.Type === 'AWS::Lambda::Alias',
       )
       return before.length === 0 ? 0 : 1 + waveOf(before[0] ?? '')

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { App } from 'aws-cdk-lib'
 import { Template } from 'aws-cdk-lib/assertions'
 import * as v from 'valibot'
@@ -23,6 +23,8 @@ interface Resource {
 export interface Synthesized {
   readonly resources: ReadonlyMap<string, Resource>
   readonly terminationProtection: boolean
+  /** The size of its file, as the CDK writes it. */
+  readonly bytes: number
   /** The value of each output. */
   readonly outputs: ReadonlyMap<string, unknown>
   ofType(type: string): Resource[]
@@ -66,7 +68,9 @@ async function synthesize(stage: keyof typeof STAGES, change: Change): Promise<S
       worker: { ...worker, needs: [...new Set([...worker.needs, ...(change.needs?.[worker.name] ?? [])])] },
     })),
   })
+  // Throws when resources depend on each other in a circle.
   const template = Template.fromStack(stack).toJSON()
+  const { templateFullPath } = app.synth().getStackArtifact(stack.artifactId)
   const resources = new Map<string, Resource>(Object.entries(template['Resources']))
   const outputs = Object.entries<{ Value: unknown }>(template['Outputs'])
   const idOf = (property: any): string | undefined => property?.Ref ?? property?.['Fn::GetAtt']?.[0]
@@ -83,6 +87,7 @@ async function synthesize(stage: keyof typeof STAGES, change: Change): Promise<S
   return {
     resources,
     terminationProtection: stack.terminationProtection,
+    bytes: statSync(templateFullPath).size,
     outputs: new Map(outputs.map(([name, { Value }]) => [name, Value])),
     named,
     ofType: (type) => [...resources.values()].filter(({ Type }) => Type === type),
