@@ -18,6 +18,8 @@ create table app.memberships (
   created_at  timestamptz not null default now(),
   -- When the user selected the tenant last.
   selected_at timestamptz,
+  -- Of a person who accepted: their name and address as app.folded writes them. The list of members is in its order, and searches it.
+  listed_as   text collate "C",
   -- The open invitation of a user who has never accepted one. Deleting the invitation deletes such a membership, and only
   -- such a one: see the foreign key in 0024 and the check below.
   invitation_id uuid,
@@ -29,9 +31,11 @@ create table app.memberships (
   unique (id, tenant_id)
 );
 create index memberships_by_user on app.memberships (user_id);
-create index memberships_by_age on app.memberships (tenant_id, created_at, id);
+create index memberships_by_name on app.memberships (tenant_id, listed_as, id);
 -- For a service that reads the members of all tenants (0023).
 create index memberships_of_all_by_age on app.memberships (created_at, id);
+-- No statistics: see app.tenants.
+alter table app.memberships alter column listed_as set statistics 0;
 create index memberships_by_invitation on app.memberships (invitation_id) where invitation_id is not null;
 select app.enforce_tenant('app.memberships');
 
@@ -47,7 +51,7 @@ grant select on app.memberships to identity_resolver;
 create policy gate on app.memberships to identity_gate using (true);
 comment on policy gate on app.memberships is 'checks the membership of a session';
 grant select, insert (tenant_id, user_id, role_id, source, invited_by, accepted_at, invitation_id),
-  update (role_id, source, invited_by, accepted_at, revoked_at, invitation_id, created_at, selected_at) on app.memberships to identity_gate;
+  update (role_id, source, invited_by, accepted_at, revoked_at, invitation_id, created_at, selected_at, listed_as) on app.memberships to identity_gate;
 
 -- A tenant sees its members and former members. It sees nobody who was only invited: it must not learn whether there is a user.
 -- The guard of app.memberships limits the subquery to the transaction's tenant.
@@ -163,16 +167,66 @@ comment on function app.keep_an_owner is 'callers: none';
 create trigger memberships_keep_an_owner after update or delete on app.memberships
   for each row execute function app.keep_an_owner();
 
--- Returns people of a ticket's tenant, oldest first: members, former members, and who has an open invitation. An invited
--- person has no user here: a tenant must not learn whether there is one. p_pattern searches the address and the name.
+-- Returns a text without case, accents and punctuation, its words separated by spaces. It folds letters as the dictionary `unaccent`
+-- does: ø is o, ł is l, ß is ss.
+create function app.folded(p_text text) returns text
+  language sql immutable
+  return btrim(regexp_replace(
+    replace(replace(replace(replace(translate(
+      regexp_replace(lower(normalize(p_text, nfkd) collate "und-x-icu"), '[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]', '', 'g'),
+      'øłđðħŧı', 'olddhti'), 'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th'),
+    '[^[:alnum:]]+', ' ', 'g'));
+comment on function app.folded is 'callers: identity_gate';
+
+-- Returns how a list of people orders and searches somebody: by the name, then by the address. Both spellings of a name with
+-- punctuation are found: O'Hara as "o hara" and as "ohara". At most 300 characters, which a cursor takes.
+create function app.listed_as(p_name text, p_email text) returns text
+  language sql immutable
+  return left(btrim(app.folded(coalesce(p_name, '')) || ' ' || app.folded(p_email)
+    || coalesce(' ' || nullif(app.folded(regexp_replace(p_name collate "und-x-icu", '[^[:alnum:][:space:]]', '', 'g')), app.folded(p_name)), '')), 300);
+comment on function app.listed_as is 'callers: identity_gate';
+
+-- A membership that nobody has accepted is not listed. So an invitation does the same for an address with and without a user.
+create function app.list_member() returns trigger
+  language plpgsql
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  select app.listed_as(u.full_name, u.email) into new.listed_as from app.users u where u.id = new.user_id;
+  return new;
+end
+$$;
+comment on function app.list_member is 'callers: none';
+create trigger memberships_list_member before insert or update of user_id, accepted_at on app.memberships
+  for each row when (new.accepted_at is not null) execute function app.list_member();
+
+-- Whoever changes a name or an address, the lists of all tenants follow.
+create function app.list_user_again() returns trigger
+  language plpgsql
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  update app.memberships m set listed_as = app.listed_as(new.full_name, new.email) where m.user_id = new.id and m.accepted_at is not null;
+  return null;
+end
+$$;
+comment on function app.list_user_again is 'callers: none';
+create trigger users_list_again after update of full_name, email on app.users
+  for each row when (old.full_name is distinct from new.full_name or old.email is distinct from new.email)
+  execute function app.list_user_again();
+
+-- Returns people of a ticket's tenant by name: members, former members, and who has an open invitation, by the address. An invited
+-- person has no user here: a tenant must not learn whether there is one. p_search finds those who have each of its words, in any order.
+-- p_counted adds to each row how many people there are, how many of them precede the page, and the position before the previous page.
 -- A query of a tenant's role would prove for each user that they are a member. Here the join with the memberships is the proof.
 -- It sets no tenant: nothing else runs in its transaction. Times are text, because the service sends them as text.
 create function app.list_members(
-    p_ticket bytea, p_active boolean, p_revoked boolean, p_invited boolean, p_pattern text, p_after timestamptz, p_after_id uuid,
-    p_most integer)
+    p_ticket bytea, p_active boolean, p_revoked boolean, p_invited boolean, p_role text, p_search text, p_after text, p_after_id uuid,
+    p_most integer, p_counted boolean)
   returns table (id uuid, user_id uuid, email text, full_name text, avatar_url text, disabled boolean,
                  role_id integer, role_code text, role_label text, role_rank integer, invited_by uuid,
-                 accepted_at text, revoked_at text, created_at text)
+                 accepted_at text, revoked_at text, created_at text, sort_key text,
+                 total integer, preceding integer, previous_key text, previous_id uuid)
   language plpgsql stable security definer rows 50
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -185,36 +239,69 @@ create function app.list_members(
   as $$
 declare
   v_tenant uuid;
+  v_words text[] := array(select '%' || w || '%' from string_to_table(app.folded(p_search), ' ') w where w <> '');
+  v_total integer;
+  v_preceding integer;
+  v_previous_key text;
+  v_previous_id uuid;
 begin
   select t.tenant_id into v_tenant from app.check_ticket(p_ticket, 'session') t;
   if v_tenant is null then
     raise exception 'the list of members needs a ticket with a tenant' using errcode = 'TN500';
   end if;
+  -- Nobody has a name without a letter or a digit.
+  if p_search is not null and v_words = '{}' then
+    return;
+  end if;
+  if p_counted then
+    with people as materialized (
+      select m.listed_as as key, m.id
+        from app.memberships m
+        join app.roles r on r.id = m.role_id
+       where m.tenant_id = v_tenant and m.accepted_at is not null
+         and case when m.revoked_at is null then p_active else p_revoked end
+         and (p_role is null or r.code = p_role) and m.listed_as like all (v_words)
+      union all
+      select app.folded(i.email), i.id
+        from app.tokens i
+        join app.roles r on r.id = i.role_id
+       where p_invited and i.tenant_id = v_tenant and i.purpose = 'invite' and i.consumed_at is null and i.role_id is not null
+         and (p_role is null or r.code = p_role) and app.folded(i.email) collate "C" like all (v_words)
+    ), counts as (
+      select count(*)::integer as total, (count(*) filter (where (p.key collate "C", p.id) <= (p_after, p_after_id)))::integer as preceding
+        from people p
+    )
+    select c.total, c.preceding, p.key, p.id into v_total, v_preceding, v_previous_key, v_previous_id
+      from counts c
+      left join lateral (
+        select p.key, p.id from people p where (p.key collate "C", p.id) <= (p_after, p_after_id)
+         order by p.key collate "C" desc, p.id desc offset p_most - 1 limit 1) p on true;
+  end if;
   return query
     select l.id, l.user_id, l.email, l.full_name, l.avatar_url, l.disabled, l.role_id, l.code, l.label, l.rank, l.invited_by,
-           l.accepted_at::text, l.revoked_at::text, l.created_at::text
+           l.accepted_at::text, l.revoked_at::text, l.created_at::text, l.key, v_total, v_preceding, v_previous_key, v_previous_id
       from ((select m.id, u.id as user_id, u.email::text, u.full_name::text, u.avatar_url, u.disabled_at is not null as disabled,
-                    r.id as role_id, r.code, r.label::text, r.rank, m.invited_by, m.accepted_at, m.revoked_at, m.created_at
+                    r.id as role_id, r.code, r.label::text, r.rank, m.invited_by, m.accepted_at, m.revoked_at, m.created_at, m.listed_as as key
                from app.memberships m
                join app.users u on u.id = m.user_id
                join app.roles r on r.id = m.role_id
               where m.tenant_id = v_tenant and m.accepted_at is not null
                 and case when m.revoked_at is null then p_active else p_revoked end
-                and (m.created_at, m.id) > (p_after, p_after_id)
-                and (p_pattern is null or lower(u.email collate "C") like p_pattern or lower(u.full_name) like p_pattern)
-              order by m.created_at, m.id
+                and (m.listed_as, m.id) > (p_after, p_after_id)
+                and (p_role is null or r.code = p_role) and m.listed_as like all (v_words)
+              order by m.listed_as, m.id
               limit p_most)
             union all
             (select i.id, null, i.email::text, null, null, false,
-                    r.id, r.code, r.label::text, r.rank, i.invited_by, null, null, i.created_at
+                    r.id, r.code, r.label::text, r.rank, i.invited_by, null, null, i.created_at, app.folded(i.email) collate "C"
                from app.tokens i
                join app.roles r on r.id = i.role_id
               where p_invited and i.tenant_id = v_tenant and i.purpose = 'invite' and i.consumed_at is null and i.role_id is not null
-                and (i.created_at, i.id) > (p_after, p_after_id)
-                and (p_pattern is null or lower(i.email collate "C") like p_pattern)
-              order by i.created_at, i.id
+                and (app.folded(i.email) collate "C", i.id) > (p_after, p_after_id)
+                and (p_role is null or r.code = p_role) and app.folded(i.email) collate "C" like all (v_words)
+              order by app.folded(i.email) collate "C", i.id
               limit p_most)) l
-     order by l.created_at, l.id
+     order by l.key collate "C", l.id
      limit p_most;
 end
 $$;
@@ -225,8 +312,9 @@ comment on function app.list_members is
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.memberships is
-  'linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, role_scope, source, accepted_at, revoked_at, created_at, selected_at';
+  'personal: listed_as; linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, role_scope, source, accepted_at, revoked_at, created_at, selected_at';
 
-select app.give('app.may_give', 'app.keep_within_reach', 'app.make_membership', 'app.keep_an_owner', 'app.list_members');
+select app.give('app.may_give', 'app.keep_within_reach', 'app.make_membership', 'app.keep_an_owner', 'app.folded', 'app.listed_as',
+                'app.list_member', 'app.list_user_again', 'app.list_members');
 
 select app.grant_permission('member.manage', 'owner', 'admin');

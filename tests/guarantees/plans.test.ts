@@ -275,7 +275,7 @@ describe('a page of members without a search', () => {
       await sql`analyze app.users, app.memberships`
       const before = await rowsRead(sql, ['users', 'memberships'])
       const page = await sql`
-        select from app.list_members(${ticket}, true, false, true, null, '-infinity', gen_random_uuid(), 21)`
+        select from app.list_members(${ticket}, true, false, true, null, null, '', gen_random_uuid(), 21, false)`
       expect(page).toHaveLength(21)
       // And some index entries of dead rows.
       expect((await rowsRead(sql, ['users', 'memberships'])) - before).toBeLessThanOrEqual(2 * page.length + 10)

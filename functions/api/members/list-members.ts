@@ -1,26 +1,48 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
-import { AgePageQuery, page, pageOf, SearchText, someOf } from '#shared/schema/page.ts'
+import { encodeCursor, PageQuery, page, pageOf, SearchText, someOf } from '#shared/schema/page.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/identity/member.ts'
-import { type MemberStatus, searchMembers } from './member-queries.ts'
+import { RoleCode } from '#shared/identity/role-code.ts'
+import { fault } from '#shared/schema/fault.ts'
+import { type Counts, type MemberStatus, searchMembers } from './member-queries.ts'
 
 const STATUSES: readonly MemberStatus[] = ['active', 'invited', 'revoked']
+
+const Count = v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.examples([514])))
 
 export const listMembers = endpoint({
   route: 'GET /v1/members',
   // One call of a function, which checks the ticket: a transaction around it would cost as much as the list.
   access: { permission: 'member.manage', transactions: 'by call' },
-  summary: 'List the members, oldest first',
+  summary: 'List the members by name, invited persons by their address',
+  description:
+    '`q` finds who has each of its words in the name or the address, in any order. Case, accents and punctuation do not count. ' +
+    'With `include=total` the reply says how many there are (`total`), how many precede the page (`preceding`), and where the previous page begins.',
   query: v.object({
-    ...AgePageQuery,
+    ...PageQuery,
     status: v.optional(someOf(STATUSES), 'active,invited'),
+    role: v.optional(RoleCode),
     q: v.optional(SearchText, ''),
+    include: v.optional(v.picklist(['total'], fault({ code: 'not-a-choice', choices: 'total' }))),
   }),
-  reply: pageOf(Member),
-  async handle({ query: { status, q, cursor = null, limit }, principal, call }) {
-    const search = { statuses: status, q: q.trim() || null, after: cursor, limit }
-    const rows = await searchMembers(call, principal.ticket, search)
-    return ok(page(rows, limit))
+  reply: v.object({
+    ...pageOf(Member).entries,
+    total: Count,
+    preceding: Count,
+    previous_cursor: v.optional(v.nullable(v.pipe(v.string(), v.examples(['WyJhbm4iLCIwYTViOGY1MiJd'])))),
+  }),
+  async handle({ query, principal, call }) {
+    const { status, role = null, q, cursor = null, limit, include } = query
+    const counted = include === 'total'
+    const search = { statuses: status, role, q: q.trim() || null, after: cursor, limit, counted }
+    const { rows, counts } = await searchMembers(call, principal.ticket, search)
+    return ok({ ...page(rows, limit), ...(counted ? shown(counts) : {}) })
   },
+})
+
+const shown = ({ total, preceding, previous }: Counts) => ({
+  total,
+  preceding,
+  previous_cursor: previous === null ? null : encodeCursor(previous),
 })

@@ -1,6 +1,6 @@
 import type { TicketRun } from '#shared/db/calls.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
-import { BEGINNING, type Key, type ListRow, rowByAge } from '#shared/schema/page.ts'
+import type { Key, ListRow } from '#shared/schema/page.ts'
 import { timestampText } from '#shared/schema/timestamp.ts'
 import type { Ticket } from '#shared/identity/ticket.ts'
 import { invitedMember, type Member } from '#shared/identity/member.ts'
@@ -10,27 +10,58 @@ export type MemberStatus = 'active' | 'invited' | 'revoked'
 
 export interface MemberSearch {
   readonly statuses: readonly MemberStatus[]
+  readonly role: string | null
   readonly q: string | null
   readonly after: Key | null
   readonly limit: number
+  /** Whether to count the people of the search, and to find the previous page. */
+  readonly counted: boolean
 }
 
+/** How many people a search finds, how many of them precede the page, and the position before the previous page, if there is one. */
+export interface Counts {
+  readonly total: number
+  readonly preceding: number
+  readonly previous: Key | null
+}
+
+// The position before the first name.
+const FIRST: Key = ['', '00000000-0000-0000-0000-000000000000']
+
 /**
- * Returns members of the ticket's tenant, oldest first: up to `limit` + 1 of them. Invited persons come from the invitations
+ * Returns members of the ticket's tenant by name: up to `limit` + 1 of them. Invited persons come from the invitations
  * alone, so that those with an account look like those without.
  */
-export function searchMembers(call: TicketRun, ticket: Ticket, search: MemberSearch): Promise<ListRow<Member>[]> {
-  const { statuses, after, limit, q } = search
-  const [createdAfter, idAfter] = after ?? BEGINNING
-  const pattern = q === null ? null : `%${q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
+export function searchMembers(
+  call: TicketRun,
+  ticket: Ticket,
+  search: MemberSearch,
+): Promise<{ rows: ListRow<Member>[]; counts: Counts }> {
+  const { statuses, role, q, after, limit, counted } = search
+  const [keyAfter, idAfter] = after ?? FIRST
   const has = (status: MemberStatus) => statuses.includes(status)
   return ticket.present(async (bytes) => {
     const rows = await call<MemberRow>`
-      select * from app.list_members(${bytes}, ${has('active')}, ${has('revoked')}, ${has('invited')}, ${pattern},
-                                     ${createdAfter}::text::timestamptz, ${idAfter}, ${limit + 1})`
-    return rows.map((row) => rowByAge(memberOf(row), { at: row.created_at, id: row.id }))
+      select * from app.list_members(${bytes}, ${has('active')}, ${has('revoked')}, ${has('invited')}, ${role}, ${q},
+                                     ${keyAfter}, ${idAfter}, ${limit + 1}, ${counted})`
+    return {
+      rows: rows.map((row): ListRow<Member> => ({ item: memberOf(row), key: [row.sort_key, row.id] })),
+      counts: countsOf(rows[0]),
+    }
   })
 }
+
+function countsOf(row: MemberRow | undefined): Counts {
+  const { total, preceding, previous_key: key, previous_id: id } = row ?? NOBODY
+  const before: Key = key === null || id === null ? FIRST : [key, id]
+  return {
+    total: total ?? 0,
+    preceding: preceding ?? 0,
+    previous: preceding === 0 || preceding === null ? null : before,
+  }
+}
+
+const NOBODY = { total: 0, preceding: 0, previous_key: null, previous_id: null }
 
 interface MemberRow extends Omit<Member['user'], 'id'>, Pick<Member, 'id' | 'invited_by'> {
   readonly user_id: string | null
@@ -41,6 +72,11 @@ interface MemberRow extends Omit<Member['user'], 'id'>, Pick<Member, 'id' | 'inv
   readonly accepted_at: string | null
   readonly revoked_at: string | null
   readonly created_at: string
+  readonly sort_key: string
+  readonly total: number | null
+  readonly preceding: number | null
+  readonly previous_key: string | null
+  readonly previous_id: string | null
 }
 
 const timeOrNull = (text: string | null) => (text === null ? null : timestampText(text))

@@ -27,6 +27,58 @@ describe('the members page', () => {
     expect(owner.page.body).toContain('Nobody found')
   })
 
+  it('shows 514 members by name, with their number, the previous and the next page, and a filter by role', async () => {
+    const { slug, owner } = await web.service.newTenant('owner', 'designer')
+    await web.service.sql`
+      with people as (
+        insert into app.users (email, full_name)
+        select 'crowd' || n || '@' || ${slug}::text || '.test', (array['García, Ann ', 'Zoë O''Hara '])[1 + n % 2] || n from generate_series(1, 511) n
+        returning id)
+      insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
+      select t.id, p.id, 7, now() from app.tenants t, people p where t.slug = ${slug}`
+    const browser = web.browser()
+    browser.cookies.set(COOKIES.session.name, owner.token)
+    const base = `/s/${slug}/members`
+    const linkTo = (label: string) =>
+      (new RegExp(`<a href="([^"]*)">${label}</a>`).exec(browser.page.body)?.[1] ?? '').replaceAll('&amp;', '&')
+    await browser.open(base)
+    expect(browser.page.body).toContain('1–50 of 514')
+    const first = browser.page.body
+    await browser.open(linkTo('Next page'))
+    expect(browser.page.body).toContain('51–100 of 514')
+    await browser.open(linkTo('Next page'))
+    expect(browser.page.body).toContain('101–150 of 514')
+    await browser.open(linkTo('Previous page'))
+    expect(browser.page.body).toContain('51–100 of 514')
+    await browser.open(linkTo('Previous page'))
+    expect(browser.page.body.match(/<th scope="row">[^<]*/g)).toEqual(first.match(/<th scope="row">[^<]*/g))
+    for (const q of ['ann garcia', 'Garcia, Ann', 'GARCÍA'])
+      expect((await browser.open(`${base}?q=${encodeURIComponent(q)}`)).body, q).toMatch(/1–50 of 25[56]/)
+    await browser.open(`${base}?q=ohara&role=viewer`)
+    await browser.open(linkTo('Next page'))
+    expect(browser.page.body).toMatch(/51–100 of 25[56]/)
+    expect((await browser.open(`${base}?role=designer`)).body).toContain('1–1 of 1')
+    expect((await browser.open(`${base}?q=nobody`)).body).toContain(`<a href="${base}">Show all members</a>`)
+  })
+
+  it('has an invited person among the invitations alone, and invites a removed one again', async () => {
+    const { slug, owner } = await web.service.newTenant('owner', 'sales')
+    const browser = web.browser()
+    browser.cookies.set(COOKIES.session.name, owner.token)
+    await browser.open(`/s/${slug}/invitations`)
+    await browser.submit(`/s/${slug}/invitations`, { email: `waits@${slug}.test`, role: 'viewer' })
+    expect(browser.page.body.match(new RegExp(`<th scope="row">waits@${slug}.test`, 'g'))).toHaveLength(1)
+    await browser.open(`/s/${slug}/members`)
+    expect(browser.page.body).not.toContain('waits@')
+    const [, remove = ''] =
+      /href="([^"]*\/remove)">Remove<span class="unseen"> [^<]*sales/.exec(browser.page.body) ?? []
+    await browser.open(remove)
+    await browser.submit(remove)
+    await browser.open(`/s/${slug}/members?status=revoked`)
+    const [, again = ''] = /href="([^"]*)">Invite again/.exec(browser.page.body) ?? []
+    expect((await browser.open(again.replaceAll('&amp;', '&'))).body).toContain(`\nsales@${slug}.test</textarea>`)
+  })
+
   it('changes a role, which the next click of that person obeys', async () => {
     const [owner, sales] = [
       await web.signedIn('owner@acme.test', 'acme-print'),

@@ -57,7 +57,7 @@ const ENTRIES = [`app.enter_to_read(decode($1, 'hex'))`, `app.enter_to_write(dec
 const READERS = [
   ...ENTRIES,
   `app.issue_invitation(decode($1, 'hex'), 'new@shops.test', 'viewer', sha256('x'), 'n', 60, 60, row(sha256('t'), 999, 60)::app.limit, row(sha256('x'), 9, 60)::app.limit, row('r', null, null)::app.source)`,
-  `app.list_members(decode($1, 'hex'), true, true, true, null, '-infinity', gen_random_uuid(), 9)`,
+  `app.list_members(decode($1, 'hex'), true, true, true, null, null, '', gen_random_uuid(), 9, true)`,
 ]
 
 /** A ticket opens the tenant that it was sealed for. */

@@ -179,9 +179,9 @@ async function makeUsers(admin: postgres.Sql, own: string, other: string): Promi
   const make = async (email: string, accepted: boolean, revoked: boolean): Promise<string> => {
     const [row] = await admin<{ id: string }[]>`
       with person as (insert into app.users (email) values (${email}) returning id)
-      insert into app.memberships (tenant_id, user_id, role_id, accepted_at, revoked_at)
+      insert into app.memberships (tenant_id, user_id, role_id, accepted_at, revoked_at, listed_as)
       select t.tenant, person.id, 7, case when t.tenant = ${own} or ${accepted} then now() end,
-             case when t.tenant = ${other} and ${revoked} then now() end
+             case when t.tenant = ${other} and ${revoked} then now() end, app.listed_as(null, ${email})
         from person, unnest(${[own, other]}::uuid[]) as t(tenant)
       returning user_id as id`
     return row?.id ?? ''

@@ -30,9 +30,9 @@ export const listInvitations = page({
   route: 'GET /s/{slug}/invitations',
   access: { permission: 'member.manage' },
   navigation: 'invitations',
-  query: v.object({ ...NoticeQuery.entries, cursor: optional }),
+  query: v.object({ ...NoticeQuery.entries, cursor: optional, email: optional }),
   load: ({ call, query }) => findInvitations(call, query.cursor),
-  handle: async (context) => invitationsView(context, context.data),
+  handle: async (context) => invitationsView(context, context.data, context.query.email),
 })
 
 /** The first page of the list, with the form. */
@@ -88,7 +88,8 @@ export const cancelInvitation = page({
 
 const TONES = { pending: 'plain', expired: 'warn', cancelled: 'bad' } as const
 
-function invitationsView(ui: ShopUi, { invitations, roles, cursor }: Found): View {
+/** `email` stands in the form at first. */
+function invitationsView(ui: ShopUi, { invitations, roles, cursor }: Found, email: string | null = null): View {
   const { session } = ui
   const { invitations: texts, members } = ui.t
   const base = shopPath(session.tenant.slug, '/invitations')
@@ -123,7 +124,7 @@ function invitationsView(ui: ShopUi, { invitations, roles, cursor }: Found): Vie
 ${form(ui, {
   to: base,
   fields: [
-    textArea(ui, { name: 'email', label: texts.emails, hint: texts.emailsHint, rows: 3 }),
+    textArea(ui, { name: 'email', label: texts.emails, hint: texts.emailsHint, rows: 3, value: email }),
     radios(ui, { name: 'role', legend: members.role, value: leastOf(ui, roles), options: givable }),
   ],
   submit: texts.send,

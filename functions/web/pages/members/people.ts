@@ -9,8 +9,8 @@ import type { Option } from '#web/view/form.ts'
 export type Member = ReplyOf<'GET /v1/members'>['data'][number]
 export type ListedRole = ReplyOf<'GET /v1/roles'>['data'][number]
 
-/** The states of a member, as the API filters by them. */
-export const MEMBER_STATUSES = ['active', 'invited', 'revoked'] as const
+/** The states of the people of the list, as the API filters by them. */
+export const MEMBER_STATUSES = ['active', 'revoked'] as const
 
 /** A member's state, in the words of the page. */
 export function stateOf({ accepted_at, revoked_at, user }: Member): 'removed' | 'invited' | 'disabled' | 'active' {

@@ -30,9 +30,9 @@ export const AS_APP: readonly Attack[] = [
     ['reads every address', 'select email, full_name from app.users', `select xmlforest(email)::text from app.users`],
     [
       'lists every member',
-      `select * from app.list_members(decode(repeat('00', 103), 'hex'), true, true, true, '%', '-infinity', '{person}', 1000)`,
-      `select * from app.list_members(overlay('{ticket}'::bytea placing uuid_send('{B}') from 2), true, true, true, '%', '-infinity', '{person}', 1000)`,
-      `select * from app.list_members('{ticket}', true, true, true, '%', '-infinity', '{person}', 1000)`,
+      `select * from app.list_members(decode(repeat('00', 103), 'hex'), true, true, true, null, null, '', '{person}', 1000, true)`,
+      `select * from app.list_members(overlay('{ticket}'::bytea placing uuid_send('{B}') from 2), true, true, true, null, null, '', '{person}', 1000, true)`,
+      `select * from app.list_members('{ticket}', true, true, true, null, null, '', '{person}', 1000, true)`,
     ],
     [
       'invites somebody of another tenant to see their name',
