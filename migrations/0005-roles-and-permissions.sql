@@ -27,6 +27,8 @@ create table app.roles (
   unique (scope, id)
 );
 create unique index roles_one_per_code on app.roles (scope, code) where deleted_at is null;
+-- People choose a role by its label.
+create unique index roles_one_per_label on app.roles (scope, label collate app.case_insensitive) where deleted_at is null;
 create index roles_by_tenant on app.roles (tenant_id);
 select app.enforce_tenant('app.roles', p_system_rows => true);
 -- A later migration may add to the roles and permissions of the platform.

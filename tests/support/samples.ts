@@ -104,7 +104,7 @@ const newRole: Maker = async (service, slug) => {
   made += 1
   const tenant = await tenantId(service.database.admin, slug)
   const [row] = await service.database.admin<Ids[]>`
-    insert into app.roles (tenant_id, code, label, rank, based_on) values (${tenant}, ${`made-${made}`}, 'Made', 10, 7)
+    insert into app.roles (tenant_id, code, label, rank, based_on) values (${tenant}, ${`made-${made}`}, ${`Made ${made}`}, 10, 7)
     returning id::text`
   return row ?? { id: '' }
 }

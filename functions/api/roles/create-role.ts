@@ -9,6 +9,7 @@ import { searchRoles } from '#shared/identity/role-queries.ts'
 import { RoleCode } from '#shared/identity/role-code.ts'
 import { isOwnerRole } from '#shared/identity/role.ts'
 import { addPermissions, insertRole, requireRole } from './queries.ts'
+import { requireFreeLabel } from './require-free-label.ts'
 import { AddedPermissions, NewRoleCode, RoleLabel } from './tenant-role.ts'
 
 const MOST_ROLES = 20
@@ -37,6 +38,7 @@ export const createRole = endpoint({
       throw new Problem('role-exists', { detail: 'A role with this code exists.' })
     if (roles.filter(({ tenant_role: own }) => own).length >= MOST_ROLES)
       throw new Problem('role-limit', { detail: `A tenant has at most ${MOST_ROLES} roles of its own.` })
+    await requireFreeLabel(sql, body.label)
     const id = await insertRole(sql, { code: body.code, label: body.label, base })
     await addPermissions(sql, id, body.add)
     const role = await requireRole(sql, id)

@@ -23,6 +23,20 @@ export async function insertRole(
   return row.id
 }
 
+/** Whether a role but `own`, or one of the other names, has this label. Case does not count. */
+export async function isLabelTaken(
+  sql: TenantTransaction,
+  { label, others, own }: { label: string; others: readonly string[]; own: number | null },
+): Promise<boolean> {
+  const [row] = await sql<{ taken: boolean }>`
+    select ${label}::text collate app.case_insensitive in (
+             select r.label collate app.case_insensitive from app.roles r
+              where r.deleted_at is null and r.id is distinct from ${own}::integer
+             union all
+             select o collate app.case_insensitive from jsonb_array_elements_text(${JSON.stringify(others)}::text::jsonb) o) as taken`
+  return row?.taken ?? true
+}
+
 export async function setLabel(sql: TenantTransaction, id: number, label: string): Promise<void> {
   await sql`update app.roles set label = ${label} where id = ${id}::integer`
 }

@@ -8,6 +8,7 @@ import { ListedRole } from '#shared/identity/listed-role.ts'
 import { holdsAll } from '#shared/identity/permissions.ts'
 import { changeableRole } from './changeable-role.ts'
 import { replaceAdded, requireRole, setLabel } from './queries.ts'
+import { requireFreeLabel } from './require-free-label.ts'
 import { AddedPermissions, RoleLabel } from './tenant-role.ts'
 
 export const updateRole = endpoint({
@@ -25,6 +26,7 @@ export const updateRole = endpoint({
     requireMatch(ifMatch, role)
     if (body.add !== undefined && !holdsAll(principal.permissions, body.add))
       throw forbidden('the role would permit more than the principal may')
+    if (body.label !== undefined) await requireFreeLabel(sql, body.label, role.id)
     if (body.label !== undefined) await setLabel(sql, role.id, body.label)
     if (body.add !== undefined) await replaceAdded(sql, role.id, body.add)
     const changed = await requireRole(sql, role.id)

@@ -16,7 +16,10 @@ import { cancelInvitation, listInvitations, resendInvitation } from '#web/pages/
 import { invite } from '#web/pages/members/invite.ts'
 import { listMembers } from '#web/pages/members/list-members.ts'
 import { confirmRemoval, removeMember } from '#web/pages/members/remove-member.ts'
-import { createRole, deleteRole, editRole, listRoles, updateRole } from '#web/pages/members/roles.ts'
+import { deleteRole, editRole, updateRole } from '#web/pages/members/edit-role.ts'
+import { createRole, newRole } from '#web/pages/members/new-role.ts'
+import { listRoles } from '#web/pages/members/roles.ts'
+import { changeMailLanguage, changePassword, showAccount } from '#web/pages/account/account.ts'
 import { changeLanguage, changePassword, showAccount } from '#web/pages/account/account.ts'
 import { endOtherSessions, endSession, listSessions } from '#web/pages/account/sessions.ts'
 import { changeSettings, showSettings } from '#web/pages/settings.ts'
@@ -72,6 +75,7 @@ export const PAGES: readonly Page[] = [
   resendInvitation,
   cancelInvitation,
   listRoles,
+  newRole,
   createRole,
   editRole,
   updateRole,

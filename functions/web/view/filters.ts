@@ -13,17 +13,18 @@ export type Filter =
   | (FilterParts & { readonly type: 'date'; readonly min: string; readonly max: string })
   | (FilterParts & { readonly options: readonly { readonly value: string; readonly label: string }[] })
 
-/** The filters of a list: a form that opens the same page with them, and the hidden fields, in its query. */
+/** The filters of a list: a form that opens the same page with them, and the hidden fields, in its query. `submit` is its button. */
 export const filters = (
   ui: Ui,
   label: string,
   fields: readonly Filter[],
   hidden: Readonly<Record<string, string>> = {},
+  submit: string = ui.t.common.filter,
 ): Html =>
   html`<form class="filters" method="get" action="${ui.path}" aria-label="${label}">
 ${hiddenFields(hidden)}
 ${fields.map((filter) => labelled(ui, filter))}
-<button type="submit" class="plain">${ui.t.common.filter}</button>
+<button type="submit" class="plain">${submit}</button>
 </form>`
 
 function labelled(ui: Ui, filter: Filter): Html {

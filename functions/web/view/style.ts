@@ -50,6 +50,10 @@ button.choice,a.choice{display:flex;flex-wrap:wrap;gap:.1rem 1rem;align-items:ce
 .choice strong{flex:1 1 12rem}
 .choices .choice:hover{border-color:var(--main);text-decoration:none}
 .choices .choice:hover strong{text-decoration:underline}
+.matrix td{text-align:center}
+.matrix thead th:not(:first-child){text-align:center}
+.matrix tbody th::first-letter{text-transform:uppercase}
+.matrix .no{color:var(--quiet)}
 .abilities{columns:15rem;margin:0 0 1.5rem;padding-left:1.25rem}
 .abilities li::first-letter{text-transform:uppercase}
 .form{max-width:30rem;margin-bottom:1.5rem}
@@ -107,6 +111,12 @@ table,tbody,tr,th,td,caption{display:block}
 .tabs a{padding:.25rem 0}
 .bar{padding-block:.75rem .25rem}
 td:empty{display:none}
+.matrix td{display:inline;padding:0}
+.matrix td.no,.matrix td>[aria-hidden]{display:none}
+.matrix td[data-label]::before{content:attr(data-label);color:var(--ink)}
+.matrix td.yes::after{content:" · ";color:var(--quiet)}
+.matrix tr{padding:.5rem .75rem}
+.matrix tbody th{padding:0}
 tr:first-child{border-top:0}
 thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 tr{padding:.5rem 0;border-top:1px solid var(--line)}

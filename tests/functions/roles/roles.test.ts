@@ -13,11 +13,14 @@ beforeAll(async () => {
 
 const newShop = () => service.newTenant('owner', 'admin', 'production', 'viewer', 'sales')
 const newCode = (): string => `r${randomUUID().slice(0, 8)}`
-const create = (token: string, body: object = {}) =>
-  service.request('POST /v1/roles', {
+let made = 0
+const create = (token: string, body: object = {}) => {
+  made += 1
+  return service.request('POST /v1/roles', {
     token,
-    body: { code: newCode(), label: 'Night shift', based_on: 'production', add: [], ...body },
+    body: { code: newCode(), label: `Night ${made}`, based_on: 'production', add: [], ...body },
   })
+}
 const change = (token: string, id: number, body: object) => service.request(`PATCH /v1/roles/${id}`, { token, body })
 const remove = (token: string, id: number) => service.request(`DELETE /v1/roles/${id}`, { token })
 const codes = async (token: string): Promise<string[]> =>
@@ -47,7 +50,7 @@ it('lists to every member the roles of the platform and of the tenant, the highe
   expect(made).toEqual({
     id: expect.any(Number),
     code: made.code,
-    label: 'Night shift',
+    label: expect.stringMatching(/^Night \d+$/),
     rank: 40,
     tenant_role: true,
     based_on: 'production',
@@ -146,6 +149,29 @@ it('rejects a code that exists, also as a role of the platform, until the role i
   expect((await create(owner.token, { code: role.code })).status).toBe(200)
 })
 
+it('rejects a name that another role has, in any case, also one of the platform in either language', async () => {
+  const { owner } = await newShop()
+  const { body: night } = await create(owner.token, { label: 'Night shift' })
+  const { body: day } = await create(owner.token, { label: 'Day shift' })
+  for (const label of ['Night shift', 'NIGHT SHIFT', 'Admin', 'account manager', 'Administrador', 'diseñador'])
+    for (const answer of [await create(owner.token, { label }), await change(owner.token, day.id, { label })]) {
+      expectProblem(answer, 'validation-failed')
+      expect(answer.body.errors, label).toMatchObject([{ pointer: '#/label', code: 'duplicate' }])
+    }
+  expect((await change(owner.token, night.id, { label: 'Night Shift' })).body.label).toBe('Night Shift')
+  await remove(owner.token, night.id)
+  expect((await change(owner.token, day.id, { label: 'Night shift' })).status).toBe(200)
+  expect((await create(shop.owner.token, { label: 'Night shift' })).status).toBe(200)
+})
+
+it('has no two roles of one name in a tenant, whoever writes them', async () => {
+  const own = await newShop()
+  await create(own.owner.token, { label: 'Night shift' })
+  await expect(
+    service.sql`insert into app.roles (tenant_id, code, label, rank, based_on) values (${own.id}, 'x1', 'NIGHT shift', 10, 7)`,
+  ).rejects.toThrow('roles_one_per_label')
+})
+
 it('keeps a role that a member holds, and deletes it once nobody does', async () => {
   const own = await newShop()
   const { body: role } = await create(own.owner.token)
@@ -240,7 +266,7 @@ describe('the permissions that a role is stored with', () => {
       const holder = await service.sql.reserve()
       await holder`begin`
       const insertRole = (sql: postgres.Sql) => sql<{ id: number }[]>`
-      insert into app.roles (tenant_id, code, label, rank, based_on) values (${shop.id}, ${newCode()}, 'x', 40, 6) returning id`
+      insert into app.roles (tenant_id, code, label, rank, based_on) values (${shop.id}, ${newCode()}, ${newCode()}, 40, 6) returning id`
       const addPermission = (sql: postgres.Sql) => sql<{ id: number }[]>`
       insert into app.role_permissions (role_id, permission) values (6, 'added.race') returning role_id as id`
       const [one, two] = first === 'the new role' ? [insertRole, addPermission] : [addPermission, insertRole]

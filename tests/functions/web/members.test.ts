@@ -268,22 +268,56 @@ describe('the invitations page', () => {
 describe('the roles page', () => {
   it('adds a role of the shop, changes it and deletes it', async () => {
     const owner = await web.signedIn('owner@acme.test', 'acme-print')
-    await owner.open(`${BASE}/roles`)
-    expect(owner.page.body).toContain('<option value="viewer" selected>')
-    const role = { label: 'Night shift', code: 'night-shift', based_on: 'production' }
+    await owner.open(`${BASE}/roles/new?based_on=production`)
+    const role = { label: 'Night shift', code: 'night-shift' }
     await owner.submit(`${BASE}/roles`, { ...role, 'add-deal.price.read': 'yes' })
     expect(owner.page.body).toContain('The role Night shift was added.')
-    const [, edit = ''] = new RegExp(`href="(${BASE}/roles/\\d+)">Night shift`).exec(owner.page.body) ?? []
+    const [, edit = ''] =
+      new RegExp(`href="(${BASE}/roles/\\d+)">Night shift</a> <span class="quiet">Based on Production`).exec(
+        owner.page.body,
+      ) ?? []
     await owner.open(edit)
     expect(owner.page.body).toContain('name="add-deal.price.read" value="yes" checked')
     await owner.submit(edit, { label: 'Late shift' })
     expect(owner.page.body).toContain('Late shift')
-    await owner.open(`${BASE}/roles`)
-    await owner.submit(`${BASE}/roles`, { ...role, code: 'night-shift' })
+    await owner.open(`${BASE}/roles/new`)
+    await owner.submit(`${BASE}/roles`, { label: 'Other', code: 'night-shift' })
     expect(owner.page.body).toMatch(/id="field-code-error">.*The shop has a role of this code already/)
+    for (const label of ['LATE shift', 'Administrador']) {
+      await owner.submit(`${BASE}/roles`, { label, code: 'other' })
+      expect(owner.page.body).toMatch(/id="field-label-error">.*A role of this name exists already/)
+    }
     await owner.open(edit)
     await owner.submit(`${edit}/delete`)
     expect(owner.page.body).toContain('The role Late shift was deleted.')
     expect((await owner.open(edit)).status).toBe(404)
+  })
+
+  it('bases a new role on the one that may do the least, never on the owner, and adds only what the base lacks', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    await owner.open(`${BASE}/roles/new`)
+    expect(owner.hidden(`${BASE}/roles`)['based_on']).toBe('viewer')
+    expect(owner.page.body).toContain('name="add-deal.write"')
+    expect(owner.page.body).not.toMatch(/name="add-deal.read"|<option value="owner"/)
+    await owner.open(`${BASE}/roles/new?based_on=sales`)
+    expect(owner.hidden(`${BASE}/roles`)['based_on']).toBe('sales')
+    expect(owner.page.body).not.toContain('name="add-deal.write"')
+    await owner.open(`${BASE}/roles/new?based_on=owner`)
+    expect(owner.hidden(`${BASE}/roles`)['based_on']).toBe('viewer')
+  })
+
+  it('has a table of who may what, with the names of roles in the language of the person', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    const rowOf = (name: string) =>
+      new RegExp(`<th scope="row">${name}</th>(.*?)</tr>`, 's').exec(owner.page.body)?.[1] ?? ''
+    await owner.open(`${BASE}/roles`)
+    expect(owner.page.body).toMatch(/<th scope="col">Owner<\/th><th scope="col">Admin<\/th>/)
+    expect(rowOf('manage members')).toMatch(/class="yes" data-label="Admin".*Yes.*class="no" data-label="Viewer".*No/s)
+    await owner.submit('/language', { lang: 'es' })
+    expect(owner.page.body).toMatch(/<th scope="col">Propietario<\/th><th scope="col">Administrador<\/th>/)
+    expect((await owner.open(`${BASE}/members?role=viewer`)).body).toMatch(
+      /<td data-label="Rol">(Lector|Ventas)|No se encontró/,
+    )
+    await owner.submit('/language', { lang: 'en' })
   })
 })

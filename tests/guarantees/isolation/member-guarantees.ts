@@ -201,7 +201,7 @@ export const reachGuarantee = ({ own, other: elsewhere, sessions, users }: TwoTe
         ['other', 'vendor.manage'],
       ]) {
         const [role] = await sql<{ id: number }[]>`
-          insert into app.roles (tenant_id, code, label, rank, based_on) values (${own}, ${code ?? ''}, 'x', 10, 7) returning id`
+          insert into app.roles (tenant_id, code, label, rank, based_on) values (${own}, ${code ?? ''}, ${code ?? ''}, 10, 7) returning id`
         for (const permission of added)
           await sql`insert into app.role_permissions (tenant_id, role_id, permission) values (${own}, ${role?.id ?? 0}, ${permission})`
         await sql`update app.roles set label = label where id = ${role?.id ?? 0}`

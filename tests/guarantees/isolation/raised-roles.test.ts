@@ -139,7 +139,7 @@ it('waits for a permission that the actor is losing, and then gives nothing', as
   try {
     const role = async (code: string, ...permissions: string[]) => {
       const [row] = await admin<{ id: number }[]>`
-        insert into app.roles (tenant_id, code, label, rank, based_on) values (${tenant}, ${code}, 'x', 10, 7) returning id`
+        insert into app.roles (tenant_id, code, label, rank, based_on) values (${tenant}, ${code}, ${code}, 10, 7) returning id`
       for (const permission of permissions)
         await admin`insert into app.role_permissions (tenant_id, role_id, permission) values (${tenant}, ${row?.id ?? 0}, ${permission})`
       return row?.id ?? 0

@@ -26,7 +26,7 @@ const changedRolesGuarantee = ({ own, sessions, users }: TwoTenants): Guarantee 
       ]) {
         const [role] = await sql<{ id: number }[]>`
           insert into app.roles (tenant_id, code, label, rank, based_on)
-          select ${own}, ${code ?? ''}, 'x', rank, id from app.roles where id = ${Number(base)} returning id`
+          select ${own}, ${code ?? ''}, ${code ?? ''}, rank, id from app.roles where id = ${Number(base)} returning id`
         const id = role?.id ?? 0
         for (const permission of added)
           await sql`insert into app.role_permissions (tenant_id, role_id, permission) values (${own}, ${id}, ${permission})`
@@ -45,7 +45,7 @@ const changedRolesGuarantee = ({ own, sessions, users }: TwoTenants): Guarantee 
     const take = (role: string) =>
       `delete from app.role_permissions where role_id = ${ids[role]} and permission = 'vendor.manage'`
     const make = (base: number, rank: number) =>
-      `insert into app.roles (tenant_id, code, label, rank, based_on) values ('${own}', 'made', 'x', ${rank}, ${base})`
+      `insert into app.roles (tenant_id, code, label, rank, based_on) values ('${own}', 'made', 'made', ${rank}, ${base})`
     await expectOf('', add('lower', 'member.manage'))
     await expectOf('TN430', add('lower', 'company.write'))
     await expectOf('TN430', add('manager', 'company.write'))

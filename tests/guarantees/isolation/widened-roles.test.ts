@@ -37,7 +37,7 @@ interface NewRole {
 async function newRole(sql: postgres.Sql, code: string, { base, added }: NewRole): Promise<number> {
   const [role] = await sql<{ id: number }[]>`
     insert into app.roles (tenant_id, code, label, rank, based_on)
-    select ${tenant}, ${code}, 'x', rank, id from app.roles where id = ${base} returning id`
+    select ${tenant}, ${code}, ${code}, rank, id from app.roles where id = ${base} returning id`
   const id = role?.id ?? 0
   for (const permission of added)
     await sql`insert into app.role_permissions (tenant_id, role_id, permission) values (${tenant}, ${id}, ${permission})`
@@ -83,7 +83,7 @@ const add = (role: string, ...permissions: string[]) =>
    select '${tenant}', ${role}, unnest('{${permissions.join(',')}}'::text[])`
 const make = (base: number, code = 'made') =>
   `insert into app.roles (tenant_id, code, label, rank, based_on)
-   select '${tenant}', '${code}', 'x', rank, id from app.roles where id = ${base}`
+   select '${tenant}', '${code}', '${code}', rank, id from app.roles where id = ${base}`
 
 it.each([
   ['adds to the own role what it lacks', add('{own}', 'company.write')],

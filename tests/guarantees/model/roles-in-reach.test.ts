@@ -32,7 +32,7 @@ async function build(added: readonly (readonly string[])[]): Promise<World> {
   const own: number[] = []
   for (const [index, permissions] of added.entries()) {
     const [role] = await service.sql<{ id: number }[]>`
-      insert into app.roles (tenant_id, code, label, rank, based_on) values (${id}, ${`own-${index}`}, 'Own', 10, 7) returning id`
+      insert into app.roles (tenant_id, code, label, rank, based_on) values (${id}, ${`own-${index}`}, ${`Own ${index}`}, 10, 7) returning id`
     for (const permission of permissions)
       await service.sql`
         insert into app.role_permissions (tenant_id, role_id, permission) values (${id}, ${role?.id ?? 0}, ${permission})`

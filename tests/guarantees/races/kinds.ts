@@ -64,7 +64,13 @@ const remove = (world: World, { owner, member }: Person) =>
 
 /** Creates a role of the tenant that adds a permission to those of viewers. Returns its id and code. */
 async function newRole({ service }: World, { owner }: Person, add: readonly string[]) {
-  const body = { code: `r${randomUUID().slice(0, 8)}`, label: 'Night shift', based_on: 'viewer', add }
+  const code = `r${randomUUID().slice(0, 8)}`
+  const body = {
+    code,
+    label: code.replaceAll(/\d/g, (digit) => 'ghijklmnop'[Number(digit)] ?? ''),
+    based_on: 'viewer',
+    add,
+  }
   const { body: role } = await service.request('POST /v1/roles', { token: owner.token, body })
   return role as { id: number; code: string }
 }
@@ -260,10 +266,15 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     const { sql } = world.service
     await sql`
       insert into app.roles (tenant_id, code, label, rank, based_on)
-      select ${tenantId}, 'made-' || n, 'Made', 10, 7 from generate_series(1, 17) n`
+      select ${tenantId}, 'made-' || n, 'Made ' || n, 10, 7 from generate_series(1, 17) n`
     return async () => {
       const answers = await many(6, (index) =>
-        send(world, 'POST /v1/roles', owner.token, { code: `new-${index}`, label: 'New', based_on: 'viewer', add: [] }),
+        send(world, 'POST /v1/roles', owner.token, {
+          code: `new-${index}`,
+          label: `New ${index}`,
+          based_on: 'viewer',
+          add: [],
+        }),
       )
       if (!world.held) expect(sorted(answers)).toEqual([200, 200, 200, 409, 409, 409])
       return async () => {
