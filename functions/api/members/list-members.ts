@@ -3,8 +3,9 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { encodeCursor, PageQuery, page, pageOf, SearchText, someOf } from '#shared/schema/page.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Member } from '#shared/identity/member.ts'
+import { IncludedRoles } from '#shared/identity/listed-role.ts'
+import { searchRoles } from '#shared/identity/role-queries.ts'
 import { RoleCode } from '#shared/identity/role-code.ts'
-import { fault } from '#shared/schema/fault.ts'
 import { type Counts, type MemberStatus, searchMembers } from './member-queries.ts'
 
 const STATUSES: readonly MemberStatus[] = ['active', 'invited', 'revoked']
@@ -18,26 +19,30 @@ export const listMembers = endpoint({
   summary: 'List the members by name, invited persons by their address',
   description:
     '`q` finds who has each of its words in the name or the address, in any order. Case, accents and punctuation do not count. ' +
-    'With `include=total` the reply says how many there are (`total`), how many precede the page (`preceding`), and where the previous page begins.',
+    '`roles` in `include` adds every role that the tenant has, as GET /v1/roles lists them. With `total` in it the reply says how many there are (`total`), how many precede the page (`preceding`), and where the previous page begins.',
   query: v.object({
     ...PageQuery,
     status: v.optional(someOf(STATUSES), 'active,invited'),
     role: v.optional(RoleCode),
     q: v.optional(SearchText, ''),
-    include: v.optional(v.picklist(['total'], fault({ code: 'not-a-choice', choices: 'total' }))),
+    include: v.optional(someOf(['total', 'roles'])),
   }),
   reply: v.object({
     ...pageOf(Member).entries,
     total: Count,
     preceding: Count,
+    roles: IncludedRoles,
     previous_cursor: v.optional(v.nullable(v.pipe(v.string(), v.examples(['WyJhbm4iLCIwYTViOGY1MiJd'])))),
   }),
-  async handle({ query, principal, call }) {
-    const { status, role = null, q, cursor = null, limit, include } = query
-    const counted = include === 'total'
+  async handle({ query, principal, call, sql }) {
+    const { status, role = null, q, cursor = null, limit, include = [] } = query
+    const counted = include.includes('total')
     const search = { statuses: status, role, q: q.trim() || null, after: cursor, limit, counted }
-    const { rows, counts } = await searchMembers(call, principal.ticket, search)
-    return ok({ ...page(rows, limit), ...(counted ? shown(counts) : {}) })
+    const [{ rows, counts }, roles] = await Promise.all([
+      searchMembers(call, principal.ticket, search),
+      include.includes('roles') ? sql.read((read) => searchRoles(read)) : undefined,
+    ])
+    return ok({ ...page(rows, limit), ...(counted ? shown(counts) : {}), roles })
   },
 })
 

@@ -19,7 +19,6 @@ import { confirmRemoval, removeMember } from '#web/pages/members/remove-member.t
 import { deleteRole, editRole, updateRole } from '#web/pages/members/edit-role.ts'
 import { createRole, newRole } from '#web/pages/members/new-role.ts'
 import { listRoles } from '#web/pages/members/roles.ts'
-import { changeMailLanguage, changePassword, showAccount } from '#web/pages/account/account.ts'
 import { changeLanguage, changePassword, showAccount } from '#web/pages/account/account.ts'
 import { endOtherSessions, endSession, listSessions } from '#web/pages/account/sessions.ts'
 import { changeSettings, showSettings } from '#web/pages/settings.ts'

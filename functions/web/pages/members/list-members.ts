@@ -27,13 +27,8 @@ export const listMembers = page({
   access: { permission: 'member.manage' },
   navigation: 'members',
   query: Query,
-  async load({ call, query: { q, status, role, cursor } }) {
-    const [members, roles] = await Promise.all([
-      call('GET /v1/members', { query: { ...present({ q, role, cursor }), status, include: 'total' } }),
-      call('GET /v1/roles'),
-    ])
-    return { ...members, roles: roles.data }
-  },
+  load: ({ call, query: { q, status, role, cursor } }) =>
+    call('GET /v1/members', { query: { ...present({ q, role, cursor }), status, include: 'total,roles' } }),
   async handle(context) {
     const { t, session, query, data, language } = context
     const { q, status, role, cursor } = query
@@ -50,7 +45,7 @@ ${filters(context, texts.filters, [
     value: role,
     options: [
       { value: '', label: texts.everyRole },
-      ...data.roles.map((each) => ({ value: each.code, label: roleName(language, each) })),
+      ...(data.roles ?? []).map((each) => ({ value: each.code, label: roleName(language, each) })),
     ],
   },
   {
