@@ -63,18 +63,19 @@ export interface Stage {
   readonly monthlyBudgetUsd: number
   /** Whether a release gets 10 % of the invocations for five minutes, and goes back if an alarm goes off. */
   readonly canary: boolean
-  /** Time between two writes of a session's idle expiry. 0 writes at each use. */
-  readonly slideStepSeconds: number
-  /** The range API that says whether a new password is in a known breach; empty: none is asked. */
-  readonly pwnedPasswordsUrl: string
+  /** Settings of the functions that differ from their defaults in shared/base/config.ts, as environment variables. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 // 1769 MiB come with one full vCPU (https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html), which a
 // password hash needs to be as fast as measured.
 const memoryMib = { default: 512, auth: 1769, migrate: 1024, web: 1024 }
 
-// https://haveibeenpwned.com/API/v3#PwnedPasswords. It needs no key and has no limit of requests.
-const PWNED_PASSWORDS_URL = 'https://api.pwnedpasswords.com'
+const PUBLIC_SETTINGS = {
+  // https://haveibeenpwned.com/API/v3#PwnedPasswords. It needs no key and has no limit of requests.
+  PWNED_PASSWORDS_URL: 'https://api.pwnedpasswords.com',
+  SESSION_SLIDE_STEP_SECONDS: '60',
+}
 
 export const STAGES = {
   dev: {
@@ -98,8 +99,6 @@ export const STAGES = {
     tracing: false,
     monthlyBudgetUsd: 200,
     canary: false,
-    slideStepSeconds: 0,
-    pwnedPasswordsUrl: '',
   },
   staging: {
     natGateways: 1,
@@ -138,8 +137,7 @@ export const STAGES = {
     tracing: false,
     monthlyBudgetUsd: 200,
     canary: true,
-    slideStepSeconds: 60,
-    pwnedPasswordsUrl: PWNED_PASSWORDS_URL,
+    settings: PUBLIC_SETTINGS,
   },
   prod: {
     natGateways: 2,
@@ -182,8 +180,7 @@ export const STAGES = {
     tracing: false,
     monthlyBudgetUsd: 1000,
     canary: true,
-    slideStepSeconds: 60,
-    pwnedPasswordsUrl: PWNED_PASSWORDS_URL,
+    settings: PUBLIC_SETTINGS,
   },
 } as const satisfies Record<string, Stage>
 

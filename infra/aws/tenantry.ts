@@ -7,6 +7,7 @@ import { stageParameter } from '#infra/stage-parameters.ts'
 import type { Stage } from '#infra/stages.ts'
 import { parseConfig } from '#shared/base/config.ts'
 import { type Addresses, platformSettings } from './addresses.ts'
+import { ownSettings } from './own-settings.ts'
 import { acknowledge } from './acknowledged.ts'
 import { Api, groupRoutes, openForms, pageRoutes } from './api.ts'
 import { Database } from './database.ts'
@@ -71,17 +72,16 @@ export class Tenantry extends Stack {
     const mail = new Mail(this, 'Mail', { domain: addresses.mailDomain, key: keys.service })
     const events = new Events(this, 'Events', { stage, key: keys.service, readers: addresses.serviceAccounts })
     const problemBaseUrl = addresses.problemBaseUrl ?? `${addresses.webBaseUrl}/problems`
-    const settings = {
+    const stackSettings = {
       STAGE: stage,
       ...(addresses.restart === undefined ? {} : { RESTART: addresses.restart }),
       WEB_BASE_URL: addresses.webBaseUrl,
       SECURITY_CONTACT: addresses.securityContact ?? '',
       ...platformSettings(addresses),
       PROBLEM_BASE_URL: problemBaseUrl,
-      PWNED_PASSWORDS_URL: config.pwnedPasswordsUrl,
-      SESSION_SLIDE_STEP_SECONDS: String(config.slideStepSeconds),
       TRUSTED_PROXIES: addresses.trustedProxies.join(),
     }
+    const settings = { ...stackSettings, ...ownSettings(config, Object.keys(stackSettings)) }
     // A setting that does not parse stops the synthesis, and not the functions of a deployed stage.
     parseConfig(settings)
     const context: FunctionContext = {

@@ -21,7 +21,7 @@ const ROLE_PASSWORD = 'bench-role-password'
 /** The settings of every measured service: the defaults, prod's step of the idle expiry, and rate limits that no run reaches. */
 export const SERVICE_ENV: Readonly<Record<string, string>> = {
   DATABASE_TLS: 'disable',
-  SESSION_SLIDE_STEP_SECONDS: String(STAGES.prod.slideStepSeconds),
+  SESSION_SLIDE_STEP_SECONDS: STAGES.prod.settings.SESSION_SLIDE_STEP_SECONDS,
   ...Object.fromEntries(
     settingsIn(SETTINGS)
       .filter(({ name }) => /_(LIMIT|BURST)$/.test(name))
