@@ -30,6 +30,8 @@ create unique index roles_one_per_code on app.roles (scope, code) where deleted_
 -- People choose a role by its label.
 create unique index roles_one_per_label on app.roles (scope, label collate app.case_insensitive) where deleted_at is null;
 create index roles_by_tenant on app.roles (tenant_id);
+-- No statistics: see app.tenants.
+alter table app.roles alter column label set statistics 0;
 select app.enforce_tenant('app.roles', p_system_rows => true);
 -- A later migration may add to the roles and permissions of the platform.
 create policy platform_write on app.roles to identity_owner using (tenant_id is null) with check (tenant_id is null);

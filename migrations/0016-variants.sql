@@ -71,6 +71,11 @@ grant select, insert (tenant_id, style_number, name, brand, category, vendors, l
   on app.styles to identity_worker;
 grant select on app.sizes, app.size_aliases to identity_worker;
 
+-- The planner keeps statistics of these: see migrations/README.md.
+comment on column app.variants.color is 'statistics: a color names neither a tenant nor a person';
+comment on column app.variants.vendor_size is 'statistics: a size names neither a tenant nor a person';
+comment on column app.variant_skus.sku is 'statistics: a vendor gives the same SKU to everybody';
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.variants is 'tenant: id, tenant_id, scope, style_id, style_scope, color, size_id, vendor_size, unresolved';
 comment on table app.variant_skus is 'tenant: id, tenant_id, variant_id, variant_scope, vendor, sku, synced_at';

@@ -129,6 +129,8 @@ select app.grant_permission('deal.write',       'admin', 'sales', 'account');
 select app.grant_permission('deal.price.read',  'admin', 'sales', 'account');
 select app.grant_permission('deal.price.write', 'admin', 'sales');
 
+comment on column app.deal_lines.color is 'statistics: a color names neither a tenant nor a person';
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.price_breaks is 'tenant: tenant_id, style_id, style_scope, min_quantity, unit_price';
 comment on table app.deal_counters is 'tenant: tenant_id, last_number';
