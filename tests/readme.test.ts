@@ -12,10 +12,18 @@ it('names only files and folders in tests/README.md that exist', () => {
   ).toEqual([])
 })
 
-it('quotes TypeScript in functions/README.md as it stands in the files of functions/', () => {
-  const readme = readFileSync('functions/README.md', 'utf8')
-  const quoted = [...readme.matchAll(/```ts\n([^]*?)```/g)].map(([, code = '']) => code)
-  const sources = globSync('functions/**/*.ts').map((file) => readFileSync(file, 'utf8'))
-  expect(quoted.length).toBeGreaterThan(5)
-  expect(quoted.filter((code) => !sources.some((source) => source.includes(code)))).toEqual([])
+/** Code without its indentation. */
+const flat = (code: string): string => code.replaceAll(/^ +/gm, '')
+
+it.each(['functions/README.md', 'migrations/README.md'])('quotes code in %s as it stands in a file', (page) => {
+  const quoted = [...readFileSync(page, 'utf8').matchAll(/```(?:ts|sql)\n([^]*?)```/g)].map(([, code = '']) =>
+    flat(code).trimEnd(),
+  )
+  const files = globSync('{functions,migrations,tests/guarantees/contract/new-group}/**/*.{ts,sql}')
+  const sources = files.map((file) => flat(readFileSync(file, 'utf8')))
+  expect(quoted.length).toBeGreaterThan(3)
+  // An ellipsis stands for what is left out.
+  const isThere = (code: string) =>
+    sources.some((source) => code.split('…').every((part) => source.includes(part.trim())))
+  expect(quoted.filter((code) => !isThere(code))).toEqual([])
 })
