@@ -23,6 +23,7 @@ type Told = readonly [label: string, sentence: (named: Named) => string]
  * action is a line here, its texts below and, if it is published, one row of app.event_actions in its migration.
  */
 export const AUDIT_ACTIONS = {
+  'audit_log.downloaded': { target: 'tenant', event: null },
   'data_key.destroyed': { target: 'data_key', event: null },
   'data_key.rewrapped': { target: 'data_key', event: null },
   'data_key.rotated': { target: 'data_key', event: null },
@@ -87,6 +88,10 @@ export const isPublished = (action: AuditAction): action is PublishedAction => A
 
 /** How the pages show each action. It stands beside the table, so that only the bundles that show it contain it. */
 export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language, Told>>>> = {
+  'audit_log.downloaded': {
+    en: ['Audit log downloaded', ({ who }) => `${who} downloaded entries of the audit log.`],
+    es: ['Registro de auditoría descargado', ({ who }) => `${who} descargó entradas del registro de auditoría.`],
+  },
   'data_key.destroyed': {
     en: ['Encryption key destroyed', ({ who }) => `${who} destroyed an encryption key of the shop.`],
     es: ['Clave de cifrado destruida', ({ who }) => `${who} destruyó una clave de cifrado de la tienda.`],

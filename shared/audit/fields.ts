@@ -1,6 +1,8 @@
 /** What the value of a field is, for readers that show it in words. `internal` means nothing to people. */
 type FieldKind =
   | 'text'
+  | 'time'
+  | 'action'
   | 'email'
   | 'number'
   | 'numbers'
@@ -38,6 +40,12 @@ export const AUDIT_FIELDS = {
   cause: 'cause',
   service: 'text',
   reason: 'text',
+  entries: 'number',
+  format: 'text',
+  oldest: 'time',
+  newest: 'time',
+  action: 'action',
+  actors: 'internal',
   operator: 'internal',
   code: 'internal',
   id: 'internal',

@@ -64,6 +64,8 @@ export interface Client {
     route: R,
     ...request: Arguments<R>
   ) => Promise<{ readonly body: ReplyOf<R>; readonly etag: string }>
+  /** Calls a route whose response is a file, and returns its text. */
+  readonly callForFile: <R extends Route>(route: R, ...request: Arguments<R>) => Promise<string>
 }
 
 /** A request that a client sends. `path` has the names of its params in braces. */
@@ -77,7 +79,7 @@ export interface ClientRequest {
 }
 
 /** What a client reads of a response. That of `fetch` is one. */
-export interface ClientResponse extends Pick<Response, 'ok' | 'status' | 'statusText' | 'json'> {
+export interface ClientResponse extends Pick<Response, 'ok' | 'status' | 'statusText' | 'json' | 'text'> {
   readonly headers: Pick<Headers, 'get'>
 }
 
@@ -102,7 +104,7 @@ export function createClient(
   const authorization = token === undefined ? basic : `Bearer ${token}`
   const send = 'send' in options ? options.send : sendBy(options.baseUrl, options.fetch)
 
-  const callWithEtag = async <R extends Route>(route: R, ...[sent]: Arguments<R>) => {
+  const sendTo = async <R extends Route>(route: R, ...[sent]: Arguments<R>): Promise<ClientResponse> => {
     const { params = {}, query = {}, body, ifMatch, idempotencyKey }: UntypedRequest = sent ?? {}
     const [method = '', path = ''] = route.split(' ')
     const fields = new URLSearchParams()
@@ -121,10 +123,18 @@ export function createClient(
       body: body === undefined ? null : JSON.stringify(body),
     })
     if (!response.ok) throw await toProblemError(response)
+    return response
+  }
+  const callWithEtag = async <R extends Route>(route: R, ...request: Arguments<R>) => {
+    const response = await sendTo(route, ...request)
     const reply = (response.status === 204 ? null : await response.json()) as ReplyOf<R>
     return { body: reply, etag: response.headers.get('etag') ?? '' }
   }
-  return { callWithEtag, call: async (route, ...request) => (await callWithEtag(route, ...request)).body }
+  return {
+    callWithEtag,
+    call: async (route, ...request) => (await callWithEtag(route, ...request)).body,
+    callForFile: async (route, ...request) => (await sendTo(route, ...request)).text(),
+  }
 }
 
 interface UntypedRequest {

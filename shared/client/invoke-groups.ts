@@ -118,4 +118,5 @@ const toResponse = ({ statusCode: status, headers = {}, body }: ProxyResult): Cl
     },
   },
   json: async () => JSON.parse(body),
+  text: async () => body,
 })

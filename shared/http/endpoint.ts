@@ -8,7 +8,7 @@ import {
   parseAccess,
 } from '#shared/http/access.ts'
 import { JSON_TYPE, type MediaType } from '#shared/http/media-type.ts'
-import type { Reply } from '#shared/http/reply.ts'
+import type { FileType, Reply } from '#shared/http/reply.ts'
 import type { FilledContext, LimitInput, Params, RequestContext } from '#shared/http/request-context.ts'
 import type { Need } from '#shared/base/needs.ts'
 import type { ProblemKind } from '#shared/base/problem.ts'
@@ -25,7 +25,7 @@ type Readable<T> = T extends object ? { readonly [Name in keyof T]: Readable<T[N
 /** A problem that the endpoint throws: a status of type `about:blank`, or a kind, with the schema of its members if any. */
 export type DeclaredProblem = 401 | 403 | 404 | ProblemKind | { readonly kind: ProblemKind; readonly members: Schema }
 
-/** What an endpoint's file declares. `Limited` is `never` without limits. */
+/** What an endpoint's file declares. `Limited` is `never` without limits, `File` without files. */
 interface Definition<
   Route extends string,
   Who extends DeclaredAccess,
@@ -34,6 +34,7 @@ interface Definition<
   Body extends Schema | null,
   Result extends Schema | null,
   Limited extends Limit,
+  File extends FileType,
 > {
   /** `METHOD /path/{param}`. */
   readonly route: Route
@@ -54,6 +55,8 @@ interface Definition<
   readonly accepts?: readonly MediaType[]
   /** The JSON body of a success. `handle` returns the schema's output, a client gets its input. Without a schema: 204. */
   readonly reply?: Result
+  /** The media types of a success that is a file instead: `handle` returns `file`. */
+  readonly files?: readonly File[]
   /** The problems that do not follow from the access, the parameters, the query, the body and the limits. */
   readonly problems?: readonly DeclaredProblem[]
   /** Whether the response carries an ETag, and a write compares `If-Match` under its lock: see shared/http/etag.ts. */
@@ -73,7 +76,7 @@ interface Definition<
   readonly limits?: (input: LimitInput<Output<Body>>) => readonly Limited[]
   readonly handle: (
     context: RequestContext<Route, Who, Needed | NeedsOf<Who, Limited>, Output<Query>, Output<Body>>,
-  ) => Promise<Reply<Readable<Output<Result>>>>
+  ) => Promise<Reply<Readable<Output<Result>> | ([File] extends [never] ? never : string)>>
 }
 
 /** An endpoint as the pipeline sees it, without its type parameters. */
@@ -93,6 +96,7 @@ export interface Endpoint {
   readonly body: Schema | null
   readonly accepts: readonly MediaType[]
   readonly reply: Schema | null
+  readonly files: readonly FileType[]
   readonly problems: readonly DeclaredProblem[]
   readonly cache: string
   readonly etag: boolean
@@ -119,6 +123,7 @@ const DEFAULTS = {
   body: null,
   accepts: [JSON_TYPE],
   reply: null,
+  files: [],
   problems: [],
   cache: 'no-store',
   etag: false,
@@ -140,7 +145,10 @@ export function endpoint<
   Body extends Schema | null = null,
   Result extends Schema | null = null,
   Limited extends Limit = never,
->(definition: Definition<Route, Who, Needed, Query, Body, Result, Limited>): TypedEndpoint<Route, Query, Body, Result> {
+  const File extends FileType = never,
+>(
+  definition: Definition<Route, Who, Needed, Query, Body, Result, Limited, File>,
+): TypedEndpoint<Route, Query, Body, Result> {
   const [, method, path] = ROUTE.exec(definition.route) ?? []
   if (method === undefined || path === undefined) throw new Error(`Not a route: ${definition.route}`)
   const { access, opener } = parseAccess(definition.access)

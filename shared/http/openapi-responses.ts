@@ -163,6 +163,10 @@ export const FIELD_ERROR = {
 /** The header components of the API document. */
 export const HEADERS = {
   ContentSecurityPolicy: { required: true, schema: { const: FIXED_HEADERS['content-security-policy'] } },
+  ContentDisposition: {
+    description: 'The name of the file, if the response is one.',
+    schema: { type: 'string', pattern: '^attachment; filename="[\\w.-]+"$' },
+  },
   ETag: {
     description: 'The version of the resource, for `If-Match`.',
     required: true,
@@ -171,6 +175,10 @@ export const HEADERS = {
   IdempotencyReplayed: {
     description: 'Sent when this is the reply to an earlier request with the same `Idempotency-Key`.',
     schema: { const: 'true' },
+  },
+  Link: {
+    description: 'Where the next file begins, if the range has more than fits into this one.',
+    schema: { type: 'string', pattern: '^</v1/[^>]+>; rel="next"$' },
   },
   NoStore: { required: true, schema: { const: 'no-store' } },
   Nosniff: { required: true, schema: { const: FIXED_HEADERS['x-content-type-options'] } },
@@ -223,10 +231,11 @@ const COMMON_HEADERS = {
 
 /** Returns the headers of a success. */
 export const successHeaders = (endpoint: Endpoint): Part => {
-  const { access, cache, etag, method } = endpoint
+  const { access, cache, etag, files, method } = endpoint
   return {
     ...COMMON_HEADERS,
     ...(etag ? { etag: header('ETag') } : {}),
+    ...(files.length > 0 ? { 'content-disposition': header('ContentDisposition'), link: header('Link') } : {}),
     ...(takesKey(endpoint) ? { 'idempotency-replayed': header('IdempotencyReplayed') } : {}),
     'cache-control': cache === 'no-store' ? header('NoStore') : { required: true, schema: { const: cache } },
     ...(requiresSession(access)

@@ -67,7 +67,7 @@ export function openApiDocument(
 
   for (const operation of operations.toSorted((a, b) => compare(a.endpoint.path, b.endpoint.path))) {
     const { operationId, group, endpoint, bodyLimitBytes } = operation
-    const { method, path, access, accepts, summary, description, query, body, reply } = endpoint
+    const { method, path, access, accepts, summary, description, query, body, reply, files } = endpoint
     const request = body === null ? null : media(jsonSchema(body), `${endpoint.route} body`)
     const rateLimits = describeLimits(endpoint, config, request?.example ?? null)
     const failures = failureResponses(endpoint, { gateway, config, jsonSchema }).map(({ status, name, response }) => {
@@ -79,7 +79,12 @@ export function openApiDocument(
       headers: successHeaders(endpoint),
       ...(reply === null
         ? {}
-        : { content: { 'application/json': media(jsonSchema(reply), `${endpoint.route} reply`) } }),
+        : {
+            content: {
+              'application/json': media(jsonSchema(reply), `${endpoint.route} reply`),
+              ...Object.fromEntries(files.map((type) => [type, { schema: { type: 'string' } }])),
+            },
+          }),
     }
     paths[path] ??= {}
     paths[path][method.toLowerCase()] = {

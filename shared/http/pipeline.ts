@@ -43,5 +43,5 @@ export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
       const { status, headers, body } = await runEndpoint(context.request)
       if (body === null) return { statusCode: status, headers: { 'content-type': null, ...headers }, body: '' }
       const sent = { 'content-type': 'application/json', ...headers }
-      return { statusCode: status, headers: sent, body: JSON.stringify(body) }
+      return { statusCode: status, headers: sent, body: typeof body === 'string' ? body : JSON.stringify(body) }
     })

@@ -1,5 +1,8 @@
-/** The response of an endpoint. `body` is sent as JSON; null sends none. */
-export interface Reply<Body = object | null> {
+/** The media types of a reply that is a file. */
+export type FileType = 'text/csv' | 'application/x-ndjson'
+
+/** The response of an endpoint. `body` is sent as JSON; null sends none, and a text is a file. */
+export interface Reply<Body = object | string | null> {
   readonly status: number
   readonly body: Body
   readonly headers?: Readonly<Record<string, string>>
@@ -10,6 +13,13 @@ export const ok = <Body>(body: NoInfer<Body>, extras: Pick<Reply, 'headers'> = {
   status: 200,
   body,
   ...extras,
+})
+
+/** Returns a 200 that is a file in UTF-8. The endpoint names its media type in `files`. */
+export const file = (type: FileType, text: string, headers: Readonly<Record<string, string>>): Reply<string> => ({
+  status: 200,
+  body: text,
+  headers: { 'content-type': type, ...headers },
 })
 
 export const noContent = (): Reply<null> => ({ status: 204, body: null })

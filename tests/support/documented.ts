@@ -87,7 +87,7 @@ function bodyFaults(content: Part | undefined, { headers, text }: SeenAnswer): s
   const media = content[type ?? '']
   if (media === undefined) return [`content type ${type} is not declared`]
   try {
-    return schemaFaults(media.schema, JSON.parse(text))
+    return schemaFaults(media.schema, /[/+]json$/.test(type ?? '') ? JSON.parse(text) : text)
   } catch (error) {
     return [String(error)]
   }

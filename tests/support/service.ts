@@ -97,7 +97,7 @@ export function withRequests<Parts extends ServiceParts>(parts: Parts): Parts & 
       status: response.status,
       headers: response.headers,
       text,
-      body: text === '' ? null : JSON.parse(text),
+      body: /[/+]json\b/.test(response.headers.get('content-type') ?? '') && text !== '' ? JSON.parse(text) : null,
     }
   }
 

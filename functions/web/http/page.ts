@@ -54,6 +54,8 @@ export interface PageContext<A extends PageAccess, Params, Query, Form, Data> ex
   readonly call: Client['call']
   /** As `call`, with the ETag of the response. */
   readonly callWithEtag: Client['callWithEtag']
+  /** Calls the API for a file, and returns its text. */
+  readonly callForFile: Client['callForFile']
   /** Returns the session of somebody who may be signed in, or null. */
   readonly findSession: () => Promise<Me | null>
   /** The Set-Cookie headers of the language, for whoever signs in now. */

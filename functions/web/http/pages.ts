@@ -10,6 +10,7 @@ import { resetPassword, showResetPassword } from '#web/pages/reset-password.ts'
 import { chooseShop, listShops } from '#web/pages/shops.ts'
 import { showSignIn, signIn } from '#web/pages/sign-in.ts'
 import { signOut } from '#web/pages/sign-out.ts'
+import { chooseDownload, downloadCsv, downloadNdjson } from '#web/pages/audit-log/download.ts'
 import { listEntries } from '#web/pages/audit-log/list-entries.ts'
 import { changeMemberRole, chooseRole } from '#web/pages/members/change-role.ts'
 import { cancelInvitation, listInvitations, resendInvitation } from '#web/pages/members/invitations.ts'
@@ -93,6 +94,9 @@ export const PAGES: readonly Page[] = [
   showSettings,
   changeSettings,
   listEntries,
+  chooseDownload,
+  downloadCsv,
+  downloadNdjson,
   showAccount,
   changeLanguage,
   changePassword,

@@ -30,6 +30,7 @@ export interface WebState {
   call: Client['call'] | null
   /** As `call`, with the ETag of the response. */
   callWithEtag: Client['callWithEtag'] | null
+  callForFile: Client['callForFile'] | null
   /** What `load` of the page calls the API with: its responses bring the session along. */
   loader: Client | null
   form: URLSearchParams | null
@@ -80,6 +81,7 @@ export function beginPage(event: APIGatewayProxyEvent): WebState {
     runtime: null,
     call: null,
     callWithEtag: null,
+    callForFile: null,
     loader: null,
     form: null,
     session: null,

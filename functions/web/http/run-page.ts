@@ -69,6 +69,7 @@ function contextOf(state: WebState, { makeUi, config, query }: Running & { reado
     inviteTtlSeconds: config.invite.ttlSeconds,
     securityContact: config.securityContact,
     callWithEtag: given(state.callWithEtag),
+    callForFile: given(state.callForFile),
     findSession: () => findSession(state),
     languageAtSignIn: languageAtSignIn(state.cookies.get('lang')),
     useLink: () => writeLinks(state.links.filter(({ token }) => token !== state.link?.token)),

@@ -254,3 +254,45 @@ describe('the audit log page', () => {
     await sql`update app.tenants set timezone = 'UTC' where slug = 'acme-print'`
   })
 })
+
+describe('a download of the audit log', () => {
+  it('is the file of the filter, which the page leads to, and is recorded once', async () => {
+    await plant({ action: 'role.deleted', target: 'role', before: { code: 'first' }, at: '2021-08-01T12:00:00Z' })
+    await plant({ action: 'role.deleted', target: 'role', before: { code: 'second' }, at: '2021-08-02T12:00:00Z' })
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    const follow = async (label: string) => {
+      const [, href = ''] = new RegExp(`<a[^>]* ?href="([^"]*)"[^>]*>${label}</a>`).exec(owner.page.body) ?? []
+      return owner.open(href.replaceAll('&amp;', '&'))
+    }
+    await owner.open(`${BASE}/audit-log?who=owner%40acme&from=2021-08-01&to=2021-08-01`)
+    await follow('Download')
+    expect(owner.page.body).toContain('1 entries, from Aug 1, 2021')
+    const { page } = owner
+    const csv = await follow('As CSV, for spreadsheets')
+    expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8')
+    expect(csv.headers.get('content-disposition')).toBe('attachment; filename="audit-log-acme-print.csv"')
+    expect(csv.body.split('\r\n').filter((line) => line.includes('role.deleted'))).toHaveLength(1)
+    expect(csv.body).toContain('"{""code"":""first""}"')
+    owner.page = page
+    const ndjson = await follow('As NDJSON, for programs')
+    expect(JSON.parse(ndjson.body)).toMatchObject({ action: 'role.deleted', before: { code: 'first' } })
+    const said = entriesOf(await openLog('action=audit_log.downloaded'))
+    expect(said).toHaveLength(2)
+    expect(said[0]).toMatch(
+      /^Owner Acme downloaded entries of the audit log\. Entries: 1; Format: ndjson; Oldest entry: Aug 1, 2021, /,
+    )
+  })
+
+  it('is neither written nor recorded for an address of another shop, or for people whom nobody can find', async () => {
+    const both = await web.signedIn('both@shops.test', 'acme-print')
+    const count = async () =>
+      (await web.service.sql`select 1 from app.audit_log where action = 'audit_log.downloaded'`).length
+    const before = await count()
+    for (const address of ['/s/bolt-apparel/audit-log.csv', '/s/no-such-shop/audit-log.ndjson'])
+      expect([403, 404, 409]).toContain((await both.request(address)).status)
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    const lost = await owner.request(`${BASE}/audit-log.csv?who=nobody-at-all`)
+    expect([lost.status, lost.location]).toEqual([303, `${BASE}/audit-log?who=nobody-at-all`])
+    expect(await count()).toBe(before)
+  })
+})

@@ -73,11 +73,14 @@ export async function findPeople(call: Client['call'], { who, actor }: Query): P
   return data.flatMap(({ user: { id, email, full_name } }) => (id === null ? [] : [{ id, email, full_name }]))
 }
 
+/** Whether the entries of these people can be found: the search of a person found somebody, and not too many. */
+export const isSearchable = ({ who, actor }: Query, people: readonly Person[]): boolean =>
+  people.length <= MOST_PEOPLE && (who === null || actor !== null || people.length > 0)
+
 /** Finds the people of the search, and then the entries. */
 export async function find(call: Client['call'], query: Query, timezone: string): Promise<Found> {
   const people = await findPeople(call, query)
-  const nobody = query.who !== null && query.actor === null && people.length === 0
-  if (nobody || people.length > MOST_PEOPLE) return { people, log: null }
+  if (!isSearchable(query, people)) return { people, log: null }
   const filter = sentFilter(query, people, timezone)
   const log = await call('GET /v1/audit-log', {
     query: { ...filter, ...present({ cursor: query.cursor }), include: 'position,roles' },

@@ -5,10 +5,12 @@ import { type View, view } from '#web/http/reply.ts'
 import { nameOf } from '#web/pages/members/people.ts'
 import { entriesByDay } from '#web/pages/audit-log/entries.ts'
 import { errorsIn, fieldsOf, find, type Found, MOST_PEOPLE, type Person, Query } from '#web/pages/audit-log/filter.ts'
+import { onPaper } from '#web/pages/audit-log/on-paper.ts'
 import { wordsOf } from '#web/pages/audit-log/words.ts'
 import { filters } from '#web/view/filters.ts'
+import { numbersIn } from '#web/view/number.ts'
 import { empty, paging, withQuery } from '#web/view/parts.ts'
-import { absolute, DAYS, dayName } from '#web/view/time.ts'
+import { DAYS } from '#web/view/time.ts'
 
 export const listEntries = page({
   route: 'GET /s/{slug}/audit-log',
@@ -36,7 +38,7 @@ function logView(context: ShopUi, query: Query, found: Found | null): View {
   const people = found === null ? [] : peopleOf(query, found)
   return view({
     title: texts.title,
-    content: html`${found !== null && onPaper(context, query, people)}
+    content: html`${found !== null && onPaper(context, query, people, 'paper')}
 ${filters(context, texts.filters, [
   {
     name: 'who',
@@ -96,31 +98,14 @@ function listed(ui: ShopUi, query: Query, { log }: Found): Html {
   if (log === null) return empty(texts.noneTitle, html`<p>${texts.nobody}</p>`)
   const { data, next_cursor: next, position, roles = [] } = log
   if (data.length === 0) return empty(texts.noneTitle, html`<p>${texts.none}</p>`)
-  const number = new Intl.NumberFormat(ui.language)
+  const number = numbersIn(ui.language)
   const total = number.format(position?.total ?? 0)
   const first = (position?.preceding ?? 0) + 1
   return html`${
     typeof position?.preceding === 'number' &&
     html`<p class="quiet">${texts.place(number.format(first), number.format(first + data.length - 1), position.more ? texts.moreThan(total) : total)}</p>`
   }
+<p class="screen"><a href="${withQuery(`${ui.path}/download`, fieldsOf(query))}">${texts.download}</a></p>
 ${entriesByDay(ui, data, wordsOf(ui, roles))}
 ${paging(ui, { query: fieldsOf(query), cursor: query.cursor, next, previous: position?.previous_cursor ?? null })}`
-}
-
-/** What the filters say, for a print: they are not printed themselves. */
-function onPaper(ui: ShopUi, query: Query, people: readonly Person[]): Html {
-  const { auditLog: texts } = ui.t
-  const { language, session } = ui
-  const { who, action, from, to, sign_ins: signIns } = query
-  const label = action === null ? undefined : Object.entries(texts.actions).find(([name]) => name === action)?.[1][0]
-  const shown = people.length === 0 ? who : people.map((user) => nameOf({ user })).join(', ')
-  const said = [
-    shown !== null && `${texts.who}: ${shown}`,
-    label !== undefined && `${texts.action}: ${label}`,
-    from !== null && `${texts.from}: ${dayName(language, from)}`,
-    to !== null && `${texts.to}: ${dayName(language, to)}`,
-    `${texts.signIns}: ${signIns === null ? texts.leftOut : texts.included}`,
-  ].filter((part) => part !== false)
-  const now = new Date().toISOString()
-  return html`<p class="paper">${texts.asOf(session.tenant.legal_name, absolute(ui, now))}<br>${texts.filter(said.join(' · '))}</p>`
 }

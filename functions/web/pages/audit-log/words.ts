@@ -2,6 +2,8 @@ import { AUDIT_FIELDS, type AuditField, type AuditValues } from '#shared/audit/f
 import { EVERY_PERMISSION } from '#shared/identity/permissions.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import type { ReplyOf } from '#shared/client/client.ts'
+import { numbersIn } from '#web/view/number.ts'
+import { absolute } from '#web/view/time.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 type Log = ReplyOf<'GET /v1/audit-log'>
@@ -21,8 +23,10 @@ const kindOf = (name: string) => (isField(name) ? AUDIT_FIELDS[name] : 'text')
 export const isShown = (field: string): boolean => kindOf(field) !== 'internal'
 
 /** Returns the words for entries of a shop with these roles. */
-export function wordsOf({ t, language }: Pick<Ui, 't' | 'language'>, roles: NonNullable<Log['roles']>): Words {
+export function wordsOf(ui: Ui, roles: NonNullable<Log['roles']>): Words {
+  const { t, language } = ui
   const { auditLog: texts } = t
+  const actions: Readonly<Record<string, readonly [string, unknown]>> = texts.actions
   const labels = new Map(roles.map(({ code, label }) => [code, label]))
   const known = (table: Readonly<Record<string, string>>, code: string) =>
     Object.hasOwn(table, code) ? table[code] : undefined
@@ -34,12 +38,13 @@ export function wordsOf({ t, language }: Pick<Ui, 't' | 'language'>, roles: NonN
     zone: (name) => spaced(name.slice(name.lastIndexOf('/') + 1)),
     cause: (code) => known(texts.causes, code) ?? spaced(code),
     codes: spaced,
+    time: (time) => absolute(ui, time),
+    action: (code) => (Object.hasOwn(actions, code) ? (actions[code]?.[0] ?? code) : code),
     email: shownEmail,
   }
   const one = (kind: ReturnType<typeof kindOf>, value: unknown): string => {
     if (typeof value === 'boolean') return value ? texts.yes : texts.no
-    if (typeof value === 'number')
-      return new Intl.NumberFormat(language, { useGrouping: kind !== 'number' }).format(value)
+    if (typeof value === 'number') return kind === 'number' ? String(value) : numbersIn(language).format(value)
     if (typeof value !== 'string') return JSON.stringify(value)
     return said[kind]?.(value) ?? value
   }
