@@ -22,20 +22,43 @@ import {
 import { errorResponse } from './aws/api-definition.ts'
 import { stageParameter } from './stage-parameters.ts'
 
-/** A stage of Tenantry in the same account and region, for the CDK app of another service. */
+type Name = Parameters<typeof stageParameter>[1]
+
+/** A stage of Tenantry in the same Region, for the CDK app of another service. */
 export class Tenantry extends Construct {
-  readonly #stage: string
+  readonly #read: (name: Name) => string
   #eventBus: IEventBus | null = null
 
-  private constructor(scope: Construct, stage: string) {
+  private constructor(scope: Construct, stage: string, read: (name: Name) => string) {
     super(scope, `Tenantry-${stage}`)
-    this.#stage = stage
+    this.#read = read
   }
 
-  /** Returns the stage. It deploys nothing, and reads the names of the stage when the app is deployed. */
+  /** Returns a stage of the same account. It deploys nothing, and reads the names of the stage when the app is deployed. */
   static fromStage(scope: Construct, stage: string): Tenantry {
     const known = scope.node.tryFindChild(`Tenantry-${stage}`)
-    return known instanceof Tenantry ? known : new Tenantry(scope, stage)
+    if (known instanceof Tenantry) return known
+    return new Tenantry(scope, stage, (name) =>
+      StringParameter.valueForStringParameter(scope, stageParameter(stage, name)),
+    )
+  }
+
+  /**
+   * Returns a stage of another account, by its outputs `AuthorizeFunction`, `EventBus`, `OpenCredentialFunction` and
+   * `ProblemBaseUrl`. Its cdk.json names the account of the app among `serviceAccounts`.
+   */
+  static fromOutputs(
+    scope: Construct,
+    stage: string,
+    outputs: { authorizeFunction: string; eventBus: string; openCredentialFunction: string; problemBaseUrl: string },
+  ): Tenantry {
+    const values: Readonly<Record<Name, string>> = {
+      'authorize-function-arn': outputs.authorizeFunction,
+      'event-bus-name': outputs.eventBus,
+      'open-credential-function-arn': outputs.openCredentialFunction,
+      'problem-base-url': outputs.problemBaseUrl,
+    }
+    return new Tenantry(scope, stage, (name) => values[name])
   }
 
   /** The ARN of the alias of `authorize`. */
@@ -48,7 +71,7 @@ export class Tenantry extends Construct {
     return this.#read('problem-base-url')
   }
 
-  /** The bus of the events of the stage. */
+  /** The bus of the events of the stage, for rules. CloudFormation takes the ARN of a bus of another account in place of a name. */
   get eventBus(): IEventBus {
     this.#eventBus ??= EventBus.fromEventBusName(this, 'EventBus', this.#read('event-bus-name'))
     return this.#eventBus
@@ -69,10 +92,6 @@ export class Tenantry extends Construct {
     const arn = `${this.#read('open-credential-function-arn')}:${service}`
     allowInvoke(fn, arn)
     fn.addEnvironment('TENANTRY_OPEN_CREDENTIAL_FUNCTION', arn)
-  }
-
-  #read(name: Parameters<typeof stageParameter>[1]): string {
-    return StringParameter.valueForStringParameter(this, stageParameter(this.#stage, name))
   }
 }
 

@@ -128,6 +128,8 @@ export const STAGES = {
         'sync-catalog': 2,
         'open-credential': 2,
         operate: 2,
+        // The rotations of all logins may begin in the same minute.
+        'rotate-password': 10,
       },
     },
     throttle: { rate: 200, burst: 400, signIn: { rate: 50, burst: 100 } },
@@ -171,6 +173,8 @@ export const STAGES = {
         'record-bounces': 2,
         'open-credential': 4,
         operate: 2,
+        // The rotations of all logins may begin in the same minute.
+        'rotate-password': 10,
       },
     },
     throttle: { rate: 1000, burst: 2000, signIn: { rate: 200, burst: 400 } },

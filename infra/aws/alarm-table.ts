@@ -302,7 +302,7 @@ export const ALARMS = {
     page: 'database',
     severity: 'morning',
     felt: 'Nothing. The previous password works.',
-    first: 'aws secretsmanager list-secrets',
+    first: log('rotate-password'),
   },
 } as const satisfies Readonly<Record<string, AlarmEntry>>
 

@@ -1,6 +1,6 @@
 import { Dashboard as CloudWatchDashboard, GraphWidget, type IMetric, type IWidget } from 'aws-cdk-lib/aws-cloudwatch'
 import { Construct } from 'constructs'
-import { chunks, stageMetrics, sumOf, type Watched } from './metrics.ts'
+import { chunks, stageMetrics, type Watched } from './metrics.ts'
 
 const WIDTH = 8
 
@@ -31,9 +31,14 @@ export class Dashboard extends Construct {
         ),
         graph('401 by cause, and 403', [ownEach('Unauthorized')], [own('Forbidden')]),
         graph(
-          '429 by limit, cache failures, unreadable X-Forwarded-For, ended blockers of revocations',
+          '429 by limit, cache failures, unreadable X-Forwarded-For, ended blockers of revocations, stopped invitations',
           [ownEach('RateLimited')],
-          [own('LimiterDegraded'), own('ForwardedForUnreadable'), own('RevocationBlockerEnded')],
+          [
+            own('LimiterDegraded'),
+            own('ForwardedForUnreadable'),
+            own('RevocationBlockerEnded'),
+            own('InvitationsStopped'),
+          ],
         ),
       ],
       ...chunks(
@@ -105,7 +110,7 @@ export class Dashboard extends Construct {
           ownEach('CredentialOpened'),
         ]),
         graph('Events: age of the oldest, seconds; lost by the bus', [metrics.ageOf('event')], [metrics.lostEvents]),
-        graph('Failed password rotations', [sumOf(metrics.rotationFailures, 'failed')]),
+        graph('Failed password rotations', [metrics.rotationFailures]),
       ],
     ]
     new CloudWatchDashboard(this, 'Dashboard', { dashboardName: `tenantry-${watched.stage}`, widgets: rows })

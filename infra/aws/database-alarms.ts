@@ -1,6 +1,6 @@
 import { MathExpression, Stats } from 'aws-cdk-lib/aws-cloudwatch'
 import type { AlarmDefinition, AlarmDefinitions } from './alarm-definition.ts'
-import { type StageMetrics, sumOf, type Watched } from './metrics.ts'
+import type { StageMetrics, Watched } from './metrics.ts'
 
 /** The alarms of the database, its proxy and its passwords. */
 export function databaseAlarms({ config }: Watched, metrics: StageMetrics): AlarmDefinitions {
@@ -63,7 +63,7 @@ export function databaseAlarms({ config }: Watched, metrics: StageMetrics): Alar
           } satisfies AlarmDefinition,
         }),
     'rotation-failed': {
-      metric: sumOf(metrics.rotationFailures, 'failed rotations'),
+      metric: metrics.rotationFailures,
       over: 0,
       periods: [1, 1],
       missing: 'normal',

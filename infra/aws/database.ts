@@ -1,4 +1,4 @@
-import { Duration, RemovalPolicy } from 'aws-cdk-lib'
+import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib'
 import { type ISecurityGroup, Port, SecurityGroup, SubnetType, type Vpc } from 'aws-cdk-lib/aws-ec2'
 import {
   AuroraPostgresEngineVersion,
@@ -13,13 +13,13 @@ import {
   DatabaseSecret,
   ProxyTarget,
 } from 'aws-cdk-lib/aws-rds'
-import { CfnApplication } from 'aws-cdk-lib/aws-sam'
-import { type ISecret, SecretRotation, SecretRotationApplication } from 'aws-cdk-lib/aws-secretsmanager'
+import { type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam'
+import { CfnPermission, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
+import { CfnRotationSchedule, type ISecret } from 'aws-cdk-lib/aws-secretsmanager'
 import { Construct, type IConstruct } from 'constructs'
 import type { Stage } from '#infra/stages.ts'
 import { SERVICE_ROLES, type ServiceRole } from '#shared/base/needs.ts'
 import type { Keys } from './keys.ts'
-import { logGroup, type LogKeeping } from './logs.ts'
 
 const NAME = 'tenantry'
 const ROTATED_EVERY = Duration.days(30)
@@ -38,9 +38,6 @@ export class Database extends Construct {
   readonly writer: IConstruct
   /** The proxy's host name, where the stage has one. */
   readonly proxyHost: string | null
-  /** The names of the functions that rotate passwords. */
-  readonly rotations: string[] = []
-  private readonly vpc: Vpc
 
   constructor(
     scope: Construct,
@@ -56,7 +53,6 @@ export class Database extends Construct {
   ) {
     super(scope, id)
     const { vpc, clients, keys, launched, config, restoreFrom } = props
-    this.vpc = vpc
     const engine = DatabaseClusterEngine.auroraPostgres({ version: AuroraPostgresEngineVersion.VER_17_9 })
     // The needed capacity: https://docs.aws.amazon.com/AmazonRDS/latest/AuroraUserGuide/aurora-serverless-v2.setting-capacity.html
     const insights =
@@ -146,40 +142,36 @@ export class Database extends Construct {
     this.proxyHost = proxy.endpoint
   }
 
-  /**
-   * Rotates every password monthly, with the function that AWS publishes for this. Requires `after`: the roles cannot log in
-   * before it.
-   */
-  rotate(after: IConstruct, logs: LogKeeping): void {
+  /** Lets a role read and replace every login's secret. */
+  grantRotation(role: IRole): void {
+    const secrets = [...this.secrets.values()]
+    for (const secret of secrets) secret.grantRead(role)
+    role.addToPrincipalPolicy(
+      new PolicyStatement({
+        actions: ['secretsmanager:PutSecretValue', 'secretsmanager:UpdateSecretVersionStage'],
+        resources: secrets.map(({ secretArn }) => secretArn),
+      }),
+    )
+  }
+
+  /** Has a function rotate every password monthly. Requires `after`: the roles cannot log in before it. */
+  rotate(rotating: LambdaFunction, after: IConstruct): void {
+    const permission = new CfnPermission(this, 'RotationPermission', {
+      action: 'lambda:InvokeFunction',
+      functionName: rotating.functionArn,
+      principal: 'secretsmanager.amazonaws.com',
+      sourceAccount: Stack.of(this).account,
+    })
     for (const [role, secret] of this.secrets) {
-      const rotation = new SecretRotation(this, `Rotation-${role}`, {
-        application: SecretRotationApplication.POSTGRES_ROTATION_SINGLE_USER,
-        secret,
-        target: this.cluster,
-        vpc: this.vpc,
-        vpcSubnets: { subnetType: SubnetType.PRIVATE_WITH_EGRESS },
-        automaticallyAfter: ROTATED_EVERY,
+      const schedule = new CfnRotationSchedule(this, `Rotation-${role}`, {
+        secretId: secret.secretArn,
+        rotationLambdaArn: rotating.functionArn,
+        rotationRules: { scheduleExpression: `rate(${ROTATED_EVERY.toDays()} days)` },
         rotateImmediatelyOnUpdate: false,
-        excludeCharacters: EXCLUDED,
       })
-      rotation.node.addDependency(after)
-      const functionName = rotatingFunction(rotation)
-      // Otherwise the function creates it, unencrypted and without expiry.
-      const group = logGroup(this, `RotationLogs-${role}`, logs, `/aws/lambda/${functionName}`)
-      rotation.node.addDependency(group)
-      this.rotations.push(functionName)
+      schedule.node.addDependency(after, permission)
     }
   }
-}
-
-/** Returns the name of the function that AWS's application makes. */
-function rotatingFunction(rotation: SecretRotation): string {
-  for (const each of rotation.node.findAll()) {
-    const parameters = each instanceof CfnApplication ? each.parameters : undefined
-    if (parameters !== undefined && 'functionName' in parameters && parameters.functionName !== undefined)
-      return parameters.functionName
-  }
-  throw new Error('a rotation names no function')
 }
 
 /** Makes a new cluster begin with a snapshot, which brings the database. The owner gets the password of the new secret. */

@@ -97,7 +97,7 @@ export class TenantryFunction extends Construct {
     this.functionName = `${functionPrefix(stage)}${name}`
     const group = logGroup(this, 'Logs', logs, `/tenantry/${stage}/${name}`)
     // What reaches only AWS and the internet needs no NAT.
-    const connects = databaseRole(needs) !== null
+    const connects = databaseRole(needs) !== null || needs.includes('password-rotation')
     const role = this.role(connects)
     group.grantWrite(role)
     for (const group of calls) grantInvoke(role, `${functionPrefix(stage)}${group}`)
@@ -212,12 +212,14 @@ function grant(role: IRole, needs: readonly Need[], context: FunctionContext): R
     return secret.secretArn
   }
   const signsInAs = databaseRole(needs)
+  const tls = { DATABASE_TLS: 'verify-full', DATABASE_CA_FILE: AMAZON_CA_FILE }
   const direct = signsInAs === 'owner'
   if (needs.includes('vault'))
     keys.grantVault(role, ['generate', 'decrypt', ...(signsInAs === 'operator' ? (['rewrap'] as const) : [])])
   if (needs.includes('decrypt')) keys.grantVault(role, ['decrypt'])
   if (needs.includes('mail')) mail.grantSend(role)
   if (needs.includes('event-bus')) events.grantPublish(role)
+  if (needs.includes('password-rotation')) database.grantRotation(role)
   // The action does not support resources.
   if (needs.includes('suppressions'))
     role.addToPrincipalPolicy(new PolicyStatement({ actions: ['ses:DeleteSuppressedDestination'], resources: ['*'] }))
@@ -228,12 +230,12 @@ function grant(role: IRole, needs: readonly Need[], context: FunctionContext): R
       ? {}
       : {
           DATABASE_SECRET_ID: readable(database.secrets.get(signsInAs)),
-          DATABASE_TLS: 'verify-full',
-          DATABASE_CA_FILE: AMAZON_CA_FILE,
+          ...tls,
           ...(database.proxyHost === null || direct
             ? {}
             : { DATABASE_HOST: database.proxyHost, DATABASE_PREPARE: 'false' }),
         }),
+    ...(needs.includes('password-rotation') ? tls : {}),
     ...(needs.includes('migrations') ? { MIGRATIONS_FOLDER: BUNDLED_MIGRATIONS } : {}),
     ...(needs.includes('role-passwords')
       ? { ROLE_SECRET_IDS: SERVICE_ROLES.map((name) => readable(database.secrets.get(name))).join() }

@@ -29,8 +29,6 @@ export interface Watched {
   readonly certificates: readonly string[]
   /** The vault of the daily backups, and whether they are copied to others. Null without `recovery`. */
   readonly backups: { readonly vaultName: string; readonly copied: boolean } | null
-  /** The names of the functions that rotate database passwords. */
-  readonly rotations: readonly string[]
   readonly config: Pick<Stage['database'], 'maxCapacity' | 'minCapacity' | 'readers'> &
     Pick<Stage, 'canary'> & { readonly probesPages: boolean }
 }
@@ -39,6 +37,7 @@ const SERVICE = 'tenantry'
 const AUTHORIZE_WORKER = 'authorize'
 const OPEN_CREDENTIAL_WORKER = 'open-credential'
 const HEALTH_GROUP = 'health'
+const ROTATION_WORKER = 'rotate-password'
 
 /** Returns the CloudWatch metrics of a stage, our own and those of AWS, by what they mean. The default period is 5 minutes. */
 export function stageMetrics({
@@ -53,7 +52,6 @@ export function stageMetrics({
   configurationSetName,
   certificates,
   backups,
-  rotations,
 }: Watched) {
   const own = (name: TotalMetric, options: MetricOptions = {}): Metric =>
     new Metric({
@@ -243,9 +241,7 @@ export function stageMetrics({
               'failed',
             ),
           },
-    rotationFailures: rotations.map((FunctionName) =>
-      aws('Lambda', 'Errors', { FunctionName }, { statistic: Stats.SUM, period: Duration.hours(1) }),
-    ),
+    rotationFailures: workers.named(ROTATION_WORKER).function.metricErrors({ period: Duration.hours(1) }),
   }
 }
 

@@ -38,7 +38,6 @@ export class Operations extends Construct {
       webApi: Api
       groups: readonly TenantryFunction[]
       workers: Workers
-      /** Requires that its rotations exist already. */
       database: Database
       mail: Mail
       events: Events
@@ -59,7 +58,6 @@ export class Operations extends Construct {
       configurationSetName: one(mail, ConfigurationSet).configurationSetName,
       certificates,
       backups,
-      rotations: database.rotations,
       config: { ...config.database, canary: config.canary, probesPages },
     }
     this.alarms = new Alarms(this, 'Alarms', { watched, key: keys.service, email: alarmEmail })

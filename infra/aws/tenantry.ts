@@ -27,6 +27,7 @@ import { Secrets } from './secrets.ts'
 const PROBE_WORKER = 'probe-sign-in'
 const AUTHORIZE_WORKER = 'authorize'
 const OPEN_CREDENTIAL_WORKER = 'open-credential'
+const ROTATION_WORKER = 'rotate-password'
 
 /** Everything a stage is built from. */
 export interface TenantryProps extends StackProps {
@@ -103,7 +104,7 @@ export class Tenantry extends Stack {
       key: keys.service,
       after: [database.writer, network],
     })
-    database.rotate(workers.migrated, logs)
+    database.rotate(workers.named(ROTATION_WORKER).function, workers.migrated)
     const timeoutSeconds = INTEGRATION_TIMEOUT_MS / 1000 + 1
     const groups = props.groups.map(({ group, handlerFile }) => {
       const made = new TenantryFunction(this, context, { kind: 'group', ...group, handlerFile, timeoutSeconds })
@@ -155,13 +156,16 @@ export class Tenantry extends Stack {
     for (const [service, roleArn] of Object.entries(addresses.credentialCallers))
       openCredential.allowService(service, roleArn)
     authorize.allowAccounts(addresses.serviceAccounts)
-    for (const [name, stringValue] of [
-      ['authorize-function-arn', authorize.live.functionArn],
+    for (const [name, output, stringValue] of [
+      ['authorize-function-arn', 'AuthorizeFunction', authorize.live.functionArn],
       // Each service adds its own alias.
-      ['open-credential-function-arn', openCredential.function.functionArn],
-      ['problem-base-url', problemBaseUrl],
-    ] as const)
+      ['open-credential-function-arn', 'OpenCredentialFunction', openCredential.function.functionArn],
+      ['problem-base-url', 'ProblemBaseUrl', problemBaseUrl],
+    ] as const) {
       new StringParameter(this, name, { parameterName: stageParameter(stage, name), stringValue })
+      new CfnOutput(this, output, { value: stringValue })
+    }
+    new CfnOutput(this, 'EventBus', { value: events.bus.eventBusArn })
     // The probe takes the way of every client: DNS, certificate, firewall, gateway.
     const probe = workers.named(PROBE_WORKER)
     probe.function.addEnvironment('PROBE_URL', apiDomain ? `https://${apiDomain.name}` : api.rest.url)

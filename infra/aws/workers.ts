@@ -24,6 +24,8 @@ export class Workers extends Construct {
   readonly failed: Queue
   /** The schedules of this stage alone, whose metrics CloudWatch has by group. */
   readonly schedules: ScheduleGroup
+  /** The role of the schedules. */
+  private readonly invoker: Role
 
   constructor(
     scope: Construct,
@@ -38,6 +40,8 @@ export class Workers extends Construct {
       scheduleGroupName: `tenantry-${context.stage}`,
       removalPolicy: RemovalPolicy.DESTROY,
     })
+    this.invoker = this.scheduleRole()
+    this.grantDeadLetters(this.invoker, key)
     this.functions = workers.map(({ worker, handlerFile }) => {
       const { everySeconds, receives } = worker
       const made = new TenantryFunction(this, context, {
@@ -47,10 +51,9 @@ export class Workers extends Construct {
         ...(everySeconds === undefined ? {} : { deadLetterQueue: this.failed }),
       })
       if (everySeconds !== undefined) {
-        const role = this.scheduleRole(made)
-        for (const sender of [role, made.function.role]) this.grantDeadLetters(sender, key)
+        this.grantDeadLetters(made.function.role, key)
         const target = new LambdaInvoke(made.live, {
-          role,
+          role: this.invoker,
           deadLetterQueue: this.failed,
           retryAttempts: 0,
           maxEventAge: Duration.seconds(Math.max(60, Math.min(everySeconds, 3600))),
@@ -110,17 +113,17 @@ export class Workers extends Construct {
     return found
   }
 
-  /** Creates the role of a worker's schedule. Only schedules of this stage may assume it. */
-  private scheduleRole(made: TenantryFunction): Role {
+  /** Creates the role of the schedules. Only those of this stage may assume it. */
+  private scheduleRole(): Role {
     const conditions = {
       StringEquals: {
         'aws:SourceAccount': Stack.of(this).account,
         'aws:SourceArn': this.schedules.scheduleGroupArn,
       },
     }
-    return new Role(made, 'ScheduleRole', {
+    return new Role(this, 'ScheduleRole', {
       assumedBy: new ServicePrincipal('scheduler.amazonaws.com', { conditions }),
-      description: `The schedule of ${made.functionName}`,
+      description: 'The schedules of the workers',
     })
   }
 

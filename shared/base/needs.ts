@@ -32,6 +32,7 @@ export type InvokedJob = (typeof INVOKED_JOBS)[number]
  *   database        an endpoint: connects as the role of its route group
  *   database:ROLE   connects as that role (DATABASE_SECRET_ID)
  *   role-passwords  reads the secrets of all roles (ROLE_SECRET_IDS)
+ *   password-rotation  reads and replaces the secrets of all logins, and signs in as each
  *   migrations      the SQL files of its release (MIGRATIONS_FOLDER), which it runs or compares
  *   cache           the cache of the rate limits (CACHE_SECRET_ID); they are counted in the database too
  *   pepper          the pepper (PEPPER_SECRET_ID), which finds sessions and tokens
@@ -49,6 +50,7 @@ export type Need =
   | 'database'
   | `database:${DatabaseRole}`
   | 'role-passwords'
+  | 'password-rotation'
   | 'migrations'
   | 'cache'
   | 'pepper'

@@ -68,7 +68,7 @@ export const EXERCISES: readonly Exercise[] = [
   {
     name: 'rotation',
     title: 'A password of the database is changed while requests run',
-    expect: 'No request fails. The secret has AWSCURRENT and AWSPREVIOUS, and no AWSPENDING.',
+    expect: 'No request fails. AWSCURRENT is at another version than before, and AWSPENDING at no other than that.',
     commands: [
       `aws secretsmanager rotate-secret --secret-id ${APP_SECRET}`,
       `sleep 60; aws secretsmanager describe-secret --secret-id ${APP_SECRET} --query VersionIdsToStages`,

@@ -1,7 +1,9 @@
-import { App } from 'aws-cdk-lib'
+import { App, Stack } from 'aws-cdk-lib'
 import { Match, Template } from 'aws-cdk-lib/assertions'
-import { Code } from 'aws-cdk-lib/aws-lambda'
-import { expect, it } from 'vitest'
+import { Rule } from 'aws-cdk-lib/aws-events'
+import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
+import { describe, expect, it } from 'vitest'
+import { Tenantry } from '#infra/consumer.ts'
 import { AUTHORIZER_RESPONSES, GATEWAY_RESPONSES } from '#infra/gateway.ts'
 import { OrdersStack } from '#tests/consumer/orders-stack.ts'
 import { synthesized } from './synthesized.ts'
@@ -81,5 +83,60 @@ it('gets its names from the parameters that a stage has', async () => {
     '/tenantry/prod/authorize-function-arn': 'JobsauthorizeLive',
     '/tenantry/prod/open-credential-function-arn': 'JobsopencredentialFunction',
     '/tenantry/prod/problem-base-url': expect.stringMatching(/^https:/),
+  })
+})
+
+describe('a service of another account', () => {
+  const named = () => synthesized('staging', { addresses: { serviceAccounts: ['777788889999'] } })
+
+  it('may ask authorize and make rules on the bus for events of Tenantry, and change only its own', async () => {
+    const stage = await named()
+    const permission = stage
+      .ofType('AWS::Lambda::Permission')
+      .find(({ Properties }) => Properties.Principal === '777788889999')
+    expect(permission?.Properties.Action).toBe('lambda:InvokeFunction')
+    expect(stage.named(permission?.Properties.FunctionName)).toBe('JobsauthorizeLive')
+    const { Statement, EventBusName } = stage.one('AWS::Events::EventBusPolicy').Properties
+    expect(stage.named(EventBusName)).toBe('EventsBus')
+    expect(JSON.stringify(Statement.Principal)).toContain(':iam::777788889999:root')
+    expect(Statement.Action).not.toContain('events:PutEvents')
+    expect(Statement.Condition).toEqual({
+      StringEqualsIfExists: { 'events:creatorAccount': '${aws:PrincipalAccount}', 'events:source': 'tenantry' },
+    })
+    const prod = await synthesized('prod')
+    expect(prod.ofType('AWS::Events::EventBusPolicy')).toEqual([])
+  })
+
+  it('gets its names from the outputs of the stage', async () => {
+    const stage = await named()
+    const app = new Stack(new App(), 'elsewhere')
+    const region = 'us-east-1:111122223333'
+    const outputs = {
+      authorizeFunction: `arn:aws:lambda:${region}:function:tenantry-staging-authorize:live`,
+      eventBus: `arn:aws:events:${region}:event-bus/tenantry-staging`,
+      openCredentialFunction: `arn:aws:lambda:${region}:function:tenantry-staging-open-credential`,
+      problemBaseUrl: 'https://staging.tenantry.example/problems',
+    }
+    const tenantry = Tenantry.fromOutputs(app, 'staging', outputs)
+    const fn = new LambdaFunction(app, 'Orders', { runtime: Runtime.NODEJS_24_X, handler: 'index.handler', code })
+    tenantry.grantAuthorize(fn)
+    tenantry.grantOpenCredential(fn, 'orders')
+    const closed = new Rule(app, 'Closed', { eventBus: tenantry.eventBus })
+    closed.addEventPattern({ source: ['tenantry'] })
+    const made = Template.fromStack(app)
+    made.hasResourceProperties('AWS::Events::Rule', { EventBusName: outputs.eventBus })
+    made.hasResourceProperties('AWS::Lambda::Function', {
+      Environment: {
+        Variables: {
+          TENANTRY_AUTHORIZE_FUNCTION: outputs.authorizeFunction,
+          TENANTRY_OPEN_CREDENTIAL_FUNCTION: `${outputs.openCredentialFunction}:orders`,
+          TENANTRY_PROBLEM_BASE_URL: outputs.problemBaseUrl,
+        },
+      },
+    })
+    for (const name of Object.keys(outputs)) {
+      const output = name.charAt(0).toUpperCase() + name.slice(1)
+      expect([...stage.outputs.keys()]).toContain(output)
+    }
   })
 })

@@ -5,6 +5,9 @@ type Entries = v.InferInput<typeof Addresses>
 
 const certificateArn = 'arn:aws:acm:us-east-1:111122223333:certificate/one'
 
+/** The front end of the entries below. */
+export const webBaseUrl = 'https://app.shop.test'
+
 /** A value for each optional entry of a stage in cdk.json, as an operator would write it. One without a value does not compile. */
 export const OPTIONAL_ENTRIES = {
   account: '111122223333',
@@ -14,7 +17,7 @@ export const OPTIONAL_ENTRIES = {
   securityContact: 'mailto:security@shop.test',
   platform: {
     name: 'Shop platform',
-    logoUrl: 'https://app.shop.test/logo.svg',
+    logoUrl: `${webBaseUrl}/logo.svg`,
     supportUrl: 'https://help.shop.test',
     privacyUrl: 'https://shop.test/privacy',
     accessibilityUrl: 'https://shop.test/accessibility',
@@ -46,5 +49,5 @@ export const OPTIONAL_ENTRIES = {
 /** The optional entries, each alone. */
 export const EACH_ENTRY = Object.entries(OPTIONAL_ENTRIES).map(([name, value]): readonly [string, Partial<Entries>] => [
   name,
-  { [name]: value },
+  { webBaseUrl, [name]: value },
 ])

@@ -12,7 +12,7 @@ import { controlTowerRules } from '#infra/aws/control-tower.ts'
 import { Tenantry } from '#infra/aws/tenantry.ts'
 import { frontEnd, routeGroups, workers } from '#infra/route-groups.ts'
 import { STAGES } from '#infra/stages.ts'
-import { OPTIONAL_ENTRIES } from './entries.ts'
+import { OPTIONAL_ENTRIES, webBaseUrl } from './entries.ts'
 
 let outdir: string
 beforeAll(async () => {
@@ -28,7 +28,7 @@ it('a stage with every entry of cdk.json has no finding that is not acknowledged
     config: STAGES.prod,
     addresses: v.parse(Addresses, {
       ...context.tenantry.prod,
-      webBaseUrl: 'https://app.shop.test',
+      webBaseUrl,
       ...OPTIONAL_ENTRIES,
     }),
     groups: await routeGroups(),

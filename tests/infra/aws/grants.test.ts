@@ -140,6 +140,14 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
     mayHave: { 'probe-sign-in': 'signs in as a user of a tenant without data' },
   },
   {
+    grants: ['ClusterSecret', ...SERVICE_ROLES.map((role) => `Role${role}`)].flatMap((secret) =>
+      ['DescribeSecret', 'GetSecretValue', 'PutSecretValue', 'UpdateSecretVersionStage'].map(
+        (action) => `secretsmanager:${action} Database${secret}Attachment`,
+      ),
+    ),
+    mayHave: { 'rotate-password': 'replaces the password of each login, signed in as that login' },
+  },
+  {
     grants: readLogin('operator'),
     mayHave: { operate: 'opens, suspends and closes tenants, and disables users' },
   },
@@ -157,7 +165,7 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
 const expectedGrants = (name: string): string[] => {
   const { needs = [], scheduled = false } = declared.get(name) ?? {}
   return [
-    ...(databaseRole(needs) === null ? [] : NETWORK_INTERFACES),
+    ...(databaseRole(needs) !== null || needs.includes('password-rotation') ? NETWORK_INTERFACES : []),
     ...needs.flatMap((need) => HARMLESS[need] ?? []),
     ...(scheduled ? ['sqs:SendMessage JobsFailed', 'kms:Decrypt KeysService', 'kms:GenerateDataKey KeysService'] : []),
     ...DANGEROUS.flatMap(({ grants, mayHave }) => (name in mayHave ? grants : [])),

@@ -27,7 +27,8 @@ describe('the network', () => {
 
   it('has those functions alone that connect to the database', () => {
     for (const [name, { Properties }] of functionsOf(prod, 'prod')) {
-      const connects = databaseRole(declared.get(name)?.needs ?? []) !== null
+      const { needs = [] } = declared.get(name) ?? {}
+      const connects = databaseRole(needs) !== null || needs.includes('password-rotation')
       expect(Properties.VpcConfig !== undefined, name).toBe(connects)
     }
     expect(functionsOf(prod, 'prod').get('web')?.Properties.VpcConfig).toBeUndefined()

@@ -222,11 +222,8 @@ describe('an alarm', () => {
     expect([names?.includes('database-replica-lag'), names?.includes('proxy-pinned')]).toEqual([true, false])
     expect([others?.includes('database-replica-lag'), others?.includes('proxy-pinned')]).toEqual([false, true])
     const rotation = alarms(prod).find((alarm) => shortName(alarm) === 'rotation-failed')
-    const watched = rotation.Metrics.flatMap(({ MetricStat }: any) => MetricStat?.Metric.Dimensions ?? [])
-    const rotating = prod
-      .ofType('AWS::Serverless::Application')
-      .map(({ Properties }) => Properties.Parameters.functionName)
-    expect(new Set(watched.map(({ Value }: any) => Value))).toEqual(new Set(rotating))
+    for (const { Properties } of prod.ofType('AWS::SecretsManager::RotationSchedule'))
+      expect(prod.referred(rotation.Dimensions[0].Value)).toBe(prod.referred(Properties.RotationLambdaARN))
   })
 })
 

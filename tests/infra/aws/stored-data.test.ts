@@ -1,19 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { SERVICE_ROLES } from '#shared/base/needs.ts'
 import { type Synthesized, synthesized } from './synthesized.ts'
-import { COPY_VAULT, other, prod, SNAPSHOT } from './two-stages.ts'
+import { COPY_VAULT, functionsOf, other, prod, SNAPSHOT } from './two-stages.ts'
 
 describe('stored data', () => {
   it('includes the logs of every function, also of those that the CDK adds', () => {
     for (const stage of [prod, other])
       for (const { Properties } of stage.ofType('AWS::Lambda::Function'))
         expect(stage.referred(Properties.LoggingConfig.LogGroup).Type).toBe('AWS::Logs::LogGroup')
-    const rotations = prod.ofType('AWS::Serverless::Application')
-    expect(rotations).toHaveLength(SERVICE_ROLES.length + 1)
-    for (const { Properties, DependsOn } of rotations) {
-      const first = DependsOn?.map((id) => prod.resources.get(id)?.Properties.LogGroupName)
-      expect(first).toContain(`/aws/lambda/${Properties.Parameters.functionName}`)
-    }
   })
 
   it('is encrypted with keys of the stage, which rotate', () => {
@@ -52,7 +46,6 @@ describe('stored data', () => {
     ...['DatabaseCluster', ...SERVICE_ROLES.map((role) => `DatabaseRole${role}`)].map(
       (id) => `AWS::SecretsManager::Secret ${id}: Delete, Delete`,
     ),
-    'AWS::Serverless::Application: Delete, Delete',
     'Custom::Trigger: Delete, Delete',
     'Custom::VpcRestrictDefaultSG: Delete, Delete',
     // They belong to the account, and other APIs in it may use them.
@@ -97,8 +90,16 @@ describe('stored data', () => {
       ['DatabaseClusterSecretAttachment', ...SERVICE_ROLES.map((role) => `DatabaseRole${role}Attachment`)].toSorted(),
     )
     for (const { Properties } of rotated) expect(Properties.RotateImmediatelyOnUpdate).toBe(false)
-    for (const { DependsOn } of prod.ofType('AWS::Serverless::Application'))
-      expect(DependsOn?.some((id) => id.startsWith('JobsMigrated'))).toBe(true)
+    const rotating = functionsOf(prod, 'prod').get('rotate-password')
+    for (const { Properties, DependsOn = [] } of rotated) {
+      expect(prod.referred(Properties.RotationLambdaARN)).toBe(rotating)
+      // Secrets Manager invokes the function when the schedule is created.
+      for (const first of ['JobsMigrated', 'DatabaseRotationPermission'])
+        expect(
+          DependsOn.some((id) => id.startsWith(first)),
+          first,
+        ).toBe(true)
+    }
   })
 
   it('includes a generated pepper and a different mail key, and no template contains them', () => {

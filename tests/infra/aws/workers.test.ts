@@ -27,8 +27,14 @@ describe('a worker', () => {
     }
   })
 
-  it('is invocable only with an IAM permission, while API Gateway may invoke route groups alone', () => {
-    const open = prod.ofType('AWS::Lambda::Permission').map(({ Properties }) => Properties)
+  it('is invocable only with an IAM permission, while API Gateway may invoke route groups and Secrets Manager the rotation alone', () => {
+    const [rotation, ...open] = prod
+      .ofType('AWS::Lambda::Permission')
+      .map(({ Properties }) => Properties)
+      .toSorted((one, next) => String(next.Principal).localeCompare(String(one.Principal)))
+    expect(rotation.Principal).toBe('secretsmanager.amazonaws.com')
+    expect(rotation.SourceAccount).toEqual({ Ref: 'AWS::AccountId' })
+    expect(prod.referred(rotation.FunctionName)).toBe(functionsOf(prod, 'prod').get('rotate-password'))
     for (const { Principal, FunctionName, SourceArn } of open) {
       expect(Principal).toBe('apigateway.amazonaws.com')
       expect(prod.named(SourceArn)).toMatch(/^arn::execute-api:::(Web)?ApiRest/)
