@@ -53,11 +53,7 @@ it('a stage with every entry of cdk.json has no finding that is not acknowledged
   expect(ours).toEqual([])
   expect(planted?.join('\n')).toMatch(/AwsSolutions-SQS/)
   expect(planted?.join('\n')).toMatch(/cdk-validator-cfnguard/)
-  // Each set of rules stops synth by itself, although findings of each are acknowledged.
-  expect(pluginReports.map(({ pluginName, conclusion }: any) => `${pluginName} ${conclusion}`).toSorted()).toEqual([
-    'AwsSolutions failure',
-    'CloudFormation-Validate success',
-    'Serverless success',
-    'cdk-validator-cfnguard failure',
-  ])
+  // It stops synth by itself, although some of its findings are acknowledged.
+  const guard = pluginReports.find(({ pluginName }: any) => pluginName === 'cdk-validator-cfnguard')
+  expect(guard.conclusion).toBe('failure')
 }, 600_000)
