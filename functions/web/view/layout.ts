@@ -38,9 +38,9 @@ export function layout(
 <a class="skip" href="#main">${t.common.skip}</a>
 <header class="top"><div class="bar">
 <a class="brand" href="/">${platform.logoUrl !== '' && html`<img src="${platform.logoUrl}" alt="" height="32"> `}${platform.name}</a>
-${session !== null && account(ui, session)}
+${session !== null && html`${account(ui, session, 'wide')}${menu(ui, session)}`}
 </div>
-${session?.tenant !== null && session?.tenant !== undefined && navigation(ui, session.tenant.slug, session.permissions)}
+${session !== null && navigation(ui, session, 'wide')}
 </header>
 <main id="main" tabindex="-1">
 ${said !== null && html`<p class="notice" role="status" tabindex="-1" autofocus>${said}</p>`}
@@ -72,20 +72,30 @@ function aboutPlatform({ platform, t }: Ui): Html {
   return html`<ul class="about"><li>${platform.name}</li>${links.map(([to, label]) => to !== '' && html`<li><a href="${to}">${label}</a></li>`)}</ul>`
 }
 
-const account = (ui: Ui, { user, tenant }: NonNullable<Ui['session']>): Html =>
-  html`<div class="who">
+type Session = NonNullable<Ui['session']>
+
+/** What the header has on a phone: one line, which opens the rest. */
+const menu = (ui: Ui, session: Session): Html =>
+  html`<details class="menu"><summary>${session.tenant?.legal_name ?? session.user.full_name ?? shownEmail(session.user.email)}</summary>
+${navigation(ui, session, 'list')}
+${account(ui, session, 'list')}
+</details>`
+
+const account = (ui: Ui, { user, tenant }: Session, kind: 'wide' | 'list'): Html =>
+  html`<div class="who ${kind}">
 ${tenant !== null && html`<span class="shop">${tenant.legal_name}</span> <a href="/shops">${ui.t.common.switchShop}</a>`}
 <a class="person" href="/account">${user.full_name ?? shownEmail(user.email)}</a>
 ${actionButton(ui, { to: '/sign-out', label: ui.t.common.signOut })}
 </div>`
 
-function navigation(ui: Ui, slug: string, permissions: readonly string[]): Html {
-  const items = linksFor(ui, slug, permissions).map(({ name, to, covers }) => {
+function navigation(ui: Ui, { tenant, permissions }: Session, kind: 'wide' | 'list'): Html | null {
+  if (tenant === null) return null
+  const items = linksFor(ui, tenant.slug, permissions).map(({ name, to, covers }) => {
     const isBelow = (path: string | null) => path !== null && `${ui.path}/`.startsWith(`${path}/`)
     const current = to === ui.path ? 'page' : name !== 'start' && (isBelow(to) || isBelow(covers)) && 'true'
     return html`<li><a href="${to}"${current !== false && html` aria-current="${current}"`}>${ui.t[name].navigation.label}</a></li>`
   })
-  return html`<nav class="tabs" aria-label="${ui.t.common.shopPages}"><ul>${items}</ul></nav>`
+  return html`<nav class="tabs ${kind}" aria-label="${ui.t.common.shopPages}"><ul>${items}</ul></nav>`
 }
 
 /** What a notice says, of the shop and the role of the session if it names no others. */

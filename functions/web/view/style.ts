@@ -24,6 +24,10 @@ main:focus,.summary:focus{outline:none}
 .brand{font-weight:700;font-size:1.15rem;color:var(--ink);text-decoration:none}
 .who{display:flex;flex-wrap:wrap;gap:.25rem .75rem;align-items:center}
 .shop{font-weight:600}
+.menu{display:none}
+.menu summary{font-weight:600;cursor:pointer;min-height:2.75rem;display:flex;align-items:center;justify-content:flex-end;gap:.5rem}
+.menu summary::after{content:"▾"}
+.menu[open] summary::after{content:"▴"}
 .tabs ul{list-style:none;margin-block:0;display:flex;flex-wrap:wrap;gap:0 1.25rem}
 .tabs a{display:inline-block;padding:.5rem 0;text-decoration:none}
 .tabs a[aria-current]{font-weight:600;border-bottom:3px solid currentcolor}
@@ -34,6 +38,7 @@ main{flex:1;padding-block:2rem 3rem}
 .about{list-style:none;margin:0;padding:0;color:var(--quiet)}
 .notice,.summary,.empty,.card{border:1px solid var(--line);border-radius:.5rem;background:var(--card);padding:1rem 1.25rem;margin:0 0 1.5rem}
 .notice{border-left:.35rem solid var(--good);background:var(--good-ground)}
+ul.notice{padding-left:2.25rem}
 .summary{border:2px solid var(--bad);background:var(--bad-ground)}
 .summary h2{margin-top:0}
 .summary a,.error{color:var(--bad)}
@@ -108,13 +113,21 @@ tbody th .quiet{display:block;font-weight:400}
 .paging ul{list-style:none;display:flex;gap:1.25rem;padding:0;margin:1rem 0 0}
 @media (max-width:40rem){
 table,tbody,tr,th,td,caption{display:block}
-.tabs a{padding:.25rem 0}
-.bar{padding-block:.75rem .25rem}
+.wide{display:none}
+.menu{display:block;flex:1 1 auto;min-width:0}
+.menu[open]{flex-basis:100%}
+.menu .tabs ul,.menu .who{flex-direction:column;align-items:flex-start;gap:0;padding:0}
+.menu .tabs a,.menu .who a{display:block;padding:.6rem 0}
+.menu .who{border-top:1px solid var(--line);padding-block:.5rem}
+.menu .shop{display:none}
+.bar{flex-wrap:nowrap;padding-block:.25rem}
+.bar:has(.menu[open]){flex-wrap:wrap}
+.filter,.filters button{flex:1 1 100%;max-width:none}
 td:empty{display:none}
 .matrix td{display:inline;padding:0}
 .matrix td.no,.matrix td>[aria-hidden]{display:none}
 .matrix td[data-label]::before{content:attr(data-label);color:var(--ink)}
-.matrix td.yes::after{content:" · ";color:var(--quiet)}
+.matrix td.yes~td.yes::before{content:" · " attr(data-label)}
 .matrix tr{padding:.5rem .75rem}
 .matrix tbody th{padding:0}
 tr:first-child{border-top:0}
@@ -122,6 +135,7 @@ thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%
 tr{padding:.5rem 0;border-top:1px solid var(--line)}
 th,td{border:0;padding:.25rem .75rem}
 td[data-label]::before{content:attr(data-label) ": ";color:var(--quiet)}
+td[data-label]:has(.actions)::before{content:none}
 dl{grid-template-columns:1fr;gap:0}
 dd{margin-bottom:.5rem}
 }

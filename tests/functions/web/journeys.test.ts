@@ -376,3 +376,13 @@ it('counts a cookie that is sent twice as none', async () => {
   for (const cookie of [twice, twice.toReversed(), [`${COOKIES.session.name}=${token}`, `${COOKIES.session.name}=x`]])
     expect((await browser.request('/s/acme-print', { headers: { cookie } })).status).toBe(303)
 })
+
+it('has on a phone one line above the page, which opens the pages, the account and the sign-out', async () => {
+  const { body } = (await web.signedIn('owner@acme.test', 'acme-print')).page
+  const [, summary, rest = ''] =
+    /<details class="menu"><summary>([^<]*)<\/summary>(.*?)<\/details>/s.exec(body.split('<main')[0] ?? '') ?? []
+  expect(summary).toBe('Acme Print')
+  for (const to of ['/s/acme-print/members', '/s/acme-print/roles', '/shops', '/account'])
+    expect(rest).toContain(`href="${to}"`)
+  expect(rest).toContain('action="/sign-out"')
+})

@@ -61,6 +61,6 @@ function wordsOf({ t, session }: ShopUi, member: Member): { title: string; text:
   if (isOwn(session, member))
     return { title: texts.leaveTitle(shop), text: texts.leaveText(shop), confirm: texts.leaveConfirm }
   if (member.accepted_at === null)
-    return { title: invitations.cancelTitle(name), text: invitations.cancelText, confirm: invitations.cancel }
+    return { title: invitations.cancelTitle(name), text: invitations.cancelText, confirm: invitations.cancelConfirm }
   return { title: texts.removeTitle(name), text: texts.removeText(name, shop), confirm: texts.removeConfirm }
 }
