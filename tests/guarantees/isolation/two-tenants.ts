@@ -150,7 +150,6 @@ async function makeSessions(admin: postgres.Sql, own: string, other: string): Pr
       returning id`
     return row?.id ?? ''
   }
-  await admin`insert into app.users (email, disabled_at) values ('disabled@acme.test', now()) on conflict do nothing`
   const both = 'both@shops.test'
   const [ids] = await admin<{ user: string; membership: string }[]>`
     select u.id as "user", m.id as membership from app.users u join app.memberships m on m.user_id = u.id
@@ -174,7 +173,7 @@ async function makeSessions(admin: postgres.Sql, own: string, other: string): Pr
   }
 }
 
-/** Creates users with a live membership in both tenants, in one of them, or invited to or removed from the other. */
+/** Creates users with a live membership in both tenants, in one of them, or invited to or removed from the other, and a disabled user. */
 async function makeUsers(admin: postgres.Sql, own: string, other: string): Promise<TestUser[]> {
   const make = async (email: string, accepted: boolean, revoked: boolean): Promise<string> => {
     const [row] = await admin<{ id: string }[]>`
@@ -186,6 +185,9 @@ async function makeUsers(admin: postgres.Sql, own: string, other: string): Promi
       returning user_id as id`
     return row?.id ?? ''
   }
+  await admin`
+    with person as (insert into app.users (email, disabled_at) values ('disabled@acme.test', now()) returning id)
+    insert into app.memberships (tenant_id, user_id, role_id, accepted_at) select ${own}, id, 1, now() from person`
   const known = async (email: string): Promise<string> =>
     (await admin<{ id: string }[]>`select id from app.users where email = ${email}`)[0]?.id ?? ''
   return [
