@@ -1,7 +1,4 @@
-import type { Language } from '#shared/schema/language.ts'
-
-/** The language of the texts, with the customs of the United States, where the shops are. */
-const LOCALES: Readonly<Record<Language, string>> = { en: 'en-US', es: 'es-US' }
+import { type Language, LOCALES } from '#shared/schema/language.ts'
 
 /** Returns a time with its day and its time zone, as people call it: "November 27, 2026 at 1:12 AM Eastern Time". Of an unknown zone, UTC. */
 export function timeIn(at: string, timeZone: string | null, language: Language): string {

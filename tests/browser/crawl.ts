@@ -4,7 +4,8 @@ import { PAGES } from '#web/http/pages.ts'
 
 /** The pages that a person can open, as patterns of their addresses. */
 export const VIEWS = PAGES.filter(
-  ({ method, path }) => method === 'GET' && !/\.(css|svg|ico|txt|csv|ndjson)$|^\/(healthz$|\.well-known\/)/.test(path),
+  ({ method, path }) =>
+    method === 'GET' && !/\.(css|js|svg|ico|txt|csv|ndjson)$|^\/(healthz$|\.well-known\/)/.test(path),
 ).map(({ path }) => ({ path, pattern: addressPattern(path) }))
 
 /** Returns the page that an address belongs to. */

@@ -30,14 +30,19 @@ const FEATURES = [
   'xr-spatial-tracking',
 ]
 
+const POLICY =
+  "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+/** The policy of a page that loads our script. */
+export const SCRIPT_POLICY = `${POLICY}; script-src 'self'`
+
 /**
  * The headers of every response of the front end, also of API Gateway's own. With `no-referrer`, Chromium would send
  * `Origin: null` with our own forms.
  */
 export const PAGE_HEADERS = {
   ...FIXED_HEADERS,
-  'content-security-policy':
-    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  'content-security-policy': POLICY,
   'referrer-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',

@@ -1,5 +1,5 @@
 import type { Page } from '#web/http/page.ts'
-import { icon, styleSheet } from '#web/pages/assets.ts'
+import { enhance, icon, styleSheet } from '#web/pages/assets.ts'
 import { forgotPassword, showForgotPassword } from '#web/pages/forgot-password.ts'
 import { healthz } from '#web/pages/healthz.ts'
 import { home } from '#web/pages/home.ts'
@@ -43,6 +43,7 @@ export const PAGES: readonly Page[] = [
   healthz,
   styleSheet,
   icon,
+  enhance,
   favicon,
   robots,
   changePasswordAddress,

@@ -4,6 +4,7 @@ import { setCookie } from '#web/http/cookies.ts'
 import { boundFields } from '#web/http/bound-fields.ts'
 import { returnAddress } from '#web/http/form-address.ts'
 import { ownAddress } from '#web/http/next.ts'
+import { SCRIPT_POLICY } from '#web/http/headers.ts'
 import { destinationsOf } from '#web/http/navigation.ts'
 import { keepNotice, takeNotice } from '#web/http/notices.ts'
 import type { Page } from '#web/http/page.ts'
@@ -16,6 +17,8 @@ import type { Refusal, Ui } from '#web/view/ui.ts'
 
 /** Returns what the parts of a view need to know of the request. */
 export type MakeUi = (state: WebState, refusal?: Refusal | null) => Ui
+
+const WITH_SCRIPT = { 'content-security-policy': SCRIPT_POLICY }
 
 /** Returns the response that a reply becomes. */
 export type Render = (state: WebState, reply: PageReply | ((ui: Ui) => PageReply), ui?: Ui) => ProxyResult
@@ -43,6 +46,7 @@ export function renderer(pages: readonly Page[], platform: Config['platform']): 
     destinations,
     bound: (to) => fields(state, to),
     ownAddress: own,
+    needs: { script: false },
     refusal: refusal ?? null,
   })
   const render: Render = (state, given, ui = makeUi(state)) => {
@@ -59,7 +63,7 @@ export function renderer(pages: readonly Page[], platform: Config['platform']): 
         state.setCookies.push(setCookie('form', state.formSecret))
         return {
           statusCode: reply.status,
-          headers: { 'content-type': 'text/html; charset=utf-8', ...headers },
+          headers: { 'content-type': 'text/html; charset=utf-8', ...(ui.needs.script ? WITH_SCRIPT : {}), ...headers },
           body: layout(ui, reply, { notice: takeNotice(state), here: here(state) }),
         }
     }

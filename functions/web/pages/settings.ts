@@ -1,10 +1,11 @@
 import * as v from 'valibot'
 import { ProblemError, type ReplyOf } from '#shared/client/client.ts'
+import { LOCALES } from '#shared/schema/language.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
 import { NoticeQuery } from '#web/http/query.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
-import { field, form, type Option, select } from '#web/view/form.ts'
+import { field, form, type Option, type OptionGroup, select } from '#web/view/form.ts'
 import { kept } from '#web/view/kept.ts'
 import { zones } from '#web/view/zones.ts'
 
@@ -52,8 +53,19 @@ const currencies = kept((language) => {
 const withPresent = (options: readonly Option[], present: string) =>
   options.some(({ value }) => value === present) ? options : [{ value: present, label: present }, ...options]
 
+/** A value that no group has stays a choice. */
+const alone = (groups: readonly OptionGroup[], present: string): Option[] =>
+  groups.some(({ options }) => options.some(({ value }) => value === present))
+    ? []
+    : [{ value: present, label: present }]
+
 function settingsView(ui: ShopUi, { body: shop, etag }: Shop): View {
   const { settings: texts } = ui.t
+  const { home, others } = zones(LOCALES[ui.language])
+  const groups = [
+    { label: texts.homeZones, options: home },
+    { label: texts.otherZones, options: others },
+  ]
   /** What somebody else saved while the person typed another value. */
   const hintOf = (name: 'legal_name' | 'timezone' | 'currency', hint?: string) => {
     const isOther = ui.refusal?.kind === 'precondition-failed' && ui.refusal.values[name] !== shop[name]
@@ -78,7 +90,8 @@ function settingsView(ui: ShopUi, { body: shop, etag }: Shop): View {
           label: texts.timezone,
           ...hintOf('timezone', texts.timezoneHint),
           value: shop.timezone,
-          options: withPresent(zones(), shop.timezone),
+          options: alone(groups, shop.timezone),
+          groups,
         }),
         select(ui, {
           name: 'currency',

@@ -69,6 +69,12 @@ export interface Option {
   readonly label: string
 }
 
+/** Choices under a heading. */
+export interface OptionGroup {
+  readonly label: string
+  readonly options: readonly Option[]
+}
+
 /** The options of a list, none of them chosen. */
 const written = new WeakMap<readonly Option[], readonly Html[]>()
 
@@ -118,6 +124,9 @@ export const field = (
   } & ({ readonly type?: 'text' | 'email' | 'search' } | { readonly type: 'password'; readonly name: SecretField }),
 ): Html => {
   const { name, type = 'text', autocomplete, readonly, minLength } = parts
+  const isPassword = type === 'password' && autocomplete !== 'off'
+  if (isPassword) ui.needs.script = true
+  const shown = isPassword && html` data-show="${ui.t.common.show}" data-hide="${ui.t.common.hide}"`
   const rules = minLength !== undefined && html` minlength="${minLength}" passwordrules="minlength: ${minLength};"`
   const typed = readonly === undefined ? ui.refusal?.values[name] : undefined
   const value = type === 'password' ? '' : (typed ?? parts.value ?? '')
@@ -126,7 +135,7 @@ export const field = (
     ui,
     parts,
     (attributes) =>
-      html`<input ${attributes} type="${type}" autocomplete="${autocomplete}"${value !== '' && html` value="${value}"`}${plain && html` autocapitalize="none" spellcheck="false"`}${readonly === true && html` readonly`}${rules}>`,
+      html`<input ${attributes} type="${type}" autocomplete="${autocomplete}"${value !== '' && html` value="${value}"`}${plain && html` autocapitalize="none" spellcheck="false"`}${readonly === true && html` readonly`}${rules}${shown}>`,
   )
 }
 
@@ -152,11 +161,17 @@ export const accountField = (ui: Ui, email: string): Html =>
     readonly: true,
   })
 
-/** A choice from a list. */
-export const select = (ui: Ui, parts: FieldParts & { readonly options: readonly Option[] }): Html => {
+/** A choice from a list. The groups stand below the options. */
+export const select = (
+  ui: Ui,
+  parts: FieldParts & { readonly options: readonly Option[]; readonly groups?: readonly OptionGroup[] },
+): Html => {
   const chosen = ui.refusal?.values[parts.name] ?? parts.value ?? ''
   const options = optionsWith(parts.options, chosen)
-  return around(ui, parts, (attributes) => html`<select ${attributes}>${options}</select>`)
+  const groups = (parts.groups ?? []).map(
+    ({ label, options: inGroup }) => html`<optgroup label="${label}">${optionsWith(inGroup, chosen)}</optgroup>`,
+  )
+  return around(ui, parts, (attributes) => html`<select ${attributes}>${options}${groups}</select>`)
 }
 
 /** A choice from a few, each with what it means. */

@@ -7,6 +7,7 @@ import type { About } from '#web/texts/notice-text.ts'
 import type { GivenNotice } from '#web/texts/texts.ts'
 import type { View } from '#web/http/reply.ts'
 import { actionButton, errorSummary, hiddenFields } from '#web/view/form.ts'
+import { ENHANCE_PATH } from '#web/view/enhance.ts'
 import { ICON_PATH, STYLE_PATH } from '#web/view/style.ts'
 import type { Ui } from '#web/view/ui.ts'
 
@@ -33,7 +34,11 @@ export function layout(
 <title>${heading.filter((part) => part !== undefined).join(' · ')}</title>
 <link rel="stylesheet" href="${STYLE_PATH}">
 <link rel="icon" href="${ICON_PATH}" type="image/svg+xml">
-</head>
+${
+  ui.needs.script &&
+  html`<script src="${ENHANCE_PATH}" defer></script>
+`
+}</head>
 <body>
 <a class="skip" href="#main">${t.common.skip}</a>
 <header class="top"><div class="bar">

@@ -84,6 +84,7 @@ button.link[aria-current]{color:var(--ink);font-weight:600;text-decoration:none}
 label.choice{display:flex;gap:.5rem;align-items:center;font-weight:400;min-height:2rem}
 label.radio{display:flex;gap:.6rem;align-items:baseline;padding:.5rem 0;margin:0}
 label.radio .hint{display:block;font-weight:400}
+.field input[data-show]+button{margin-top:.35rem}
 fieldset{border:1px solid var(--line);border-radius:.5rem;padding:.75rem 1rem}
 legend{font-weight:600;padding:0 .35rem}
 .filters{display:flex;flex-wrap:wrap;gap:.75rem 1rem;align-items:end;margin:0 0 1.5rem}

@@ -1,10 +1,7 @@
-import type { Language } from '#shared/schema/language.ts'
+import { type Language, LOCALES } from '#shared/schema/language.ts'
 import { type Html, html } from '#web/http/html.ts'
 import { kept } from '#web/view/kept.ts'
 import type { Ui } from '#web/view/ui.ts'
-
-/** The platform serves shops of the United States. Intl alone would write Spanish as in Spain: "0:20 GMT-5". */
-const LOCALES: Readonly<Record<Language, string>> = { en: 'en-US', es: 'es-US' }
 
 const STEPS = [
   ['year', 365 * 86_400],

@@ -28,6 +28,8 @@ export interface Ui {
   readonly bound: (to: string) => Readonly<Record<string, string>>
   /** Returns an address to go to next if it is one of ours, else null. */
   readonly ownAddress: (text: string) => string | null
+  /** What the page turned out to need. A password field loads the script. */
+  readonly needs: { script: boolean }
   /** Why the form is shown again, and what the person typed. */
   readonly refusal: Refusal | null
 }

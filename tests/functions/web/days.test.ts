@@ -5,7 +5,7 @@ import { zones } from '#web/view/zones.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-const NAMES = zones().map(({ value }) => value)
+const NAMES = Object.values(zones('en-US')).flatMap((options) => options.map(({ value }) => value))
 const [FIRST, LAST] = [Date.UTC(2020, 0, 1), Date.UTC(2031, 0, 1)]
 
 /** Returns the wall clock of a zone, as minutes since 1970. */

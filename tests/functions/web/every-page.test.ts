@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { encodeSession, SESSION_HEADER } from '#shared/identity/session-header.ts'
 import { COOKIES } from '#web/http/cookies.ts'
 import { needsSession } from '#web/http/csrf.ts'
-import { PAGE_HEADERS } from '#web/http/headers.ts'
+import { PAGE_HEADERS, SCRIPT_POLICY } from '#web/http/headers.ts'
 import type { Page } from '#web/http/page.ts'
 import { PAGES } from '#web/http/pages.ts'
 import { text } from '#web/http/reply.ts'
@@ -109,8 +109,10 @@ async function sender(page: Page): Promise<{ browser: Browser; field: string }> 
 const send = (browser: Browser, page: Page, fields: [string, string][], headers: Sent['headers'] = {}) =>
   browser.post(addressOf(page), fields, headers)
 
-function expectHeaders({ headers, cookies }: PageAnswer, cache = 'no-store'): void {
-  for (const [name, value] of Object.entries(PAGE_HEADERS)) expect(headers.get(name), name).toBe(value)
+function expectHeaders({ headers, cookies, body }: PageAnswer, cache = 'no-store'): void {
+  const policy = /<input [^>]*data-show=/.test(body) ? { 'content-security-policy': SCRIPT_POLICY } : {}
+  for (const [name, value] of Object.entries({ ...PAGE_HEADERS, ...policy }))
+    expect(headers.get(name), name).toBe(value)
   expect(headers.get('cache-control')).toBe(cache)
   expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
   for (const cookie of cookies)
@@ -243,9 +245,10 @@ it.each(ofPermission)('%s is 403 for a role without the permission, and does not
 it.each(views)('%s has the headers of every page, and escapes names', async (_route, page) => {
   const browser = copyOf(owner)
   const answer = await browser.request(addressOf(page))
-  const isAsset = /\.(css|svg)$/.test(page.path)
+  const isAsset = /\.(css|js|svg)$/.test(page.path)
   expectHeaders(answer, isAsset ? 'public, max-age=31536000, immutable' : 'no-store')
-  if (!isFile(page)) expect(answer.body).not.toMatch(/<img|<script|style="|javascript:/i)
+  if (!isFile(page))
+    expect(answer.body).not.toMatch(/<img|<script(?! src="\/enhance-\w+\.js" defer><\/script>)|style="|javascript:/i)
   const token = browser.cookies.get(COOKIES.session.name) ?? ''
   expect(answer.body + JSON.stringify([...answer.headers])).not.toContain(token)
   if (answer.headers.get('content-type')?.startsWith('text/html') !== true) return

@@ -74,6 +74,9 @@ describe('the account pages', () => {
     expect(here.page.body).toContain('The session was ended.')
     await there.open('/account')
     expect(there.page.body).toContain('<h1>Sign in</h1>')
+    expect(here.page.body).toMatch(
+      /<summary>End all other sessions\?<\/summary><p>[^<]*You stay signed in here\.<\/p><form/,
+    )
     await here.submit('/account/sessions/end-others')
     expect(here.page.body).toContain('Your other sessions were ended.')
   })

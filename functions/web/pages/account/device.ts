@@ -1,4 +1,4 @@
-import { deviceOf } from '#shared/schema/device.ts'
+import { type Device, deviceOf } from '#shared/schema/device.ts'
 import type { Texts } from '#web/texts/texts.ts'
 
 /** Returns a User-Agent header in words: "Firefox on Windows". A program that is no browser is named by its system alone. */
@@ -6,4 +6,20 @@ export function deviceName(userAgent: string | null, texts: Texts['sessions']): 
   const { browser, system } = deviceOf(userAgent)
   if (browser !== null) return system === null ? browser : texts.onSystem(browser, system)
   return system === null ? texts.otherDevice : texts.otherOnSystem(system)
+}
+
+const KINDS = {
+  Android: 'phone',
+  iPhone: 'phone',
+  iPad: 'tablet',
+  Windows: 'computer',
+  macOS: 'computer',
+  ChromeOS: 'computer',
+  Linux: 'computer',
+} as const satisfies Readonly<Record<NonNullable<Device['system']>, keyof Texts['sessions']>>
+
+/** Returns what kind of device a User-Agent header names, or null. */
+export function deviceKind(userAgent: string | null, texts: Texts['sessions']): string | null {
+  const { system } = deviceOf(userAgent)
+  return system === null ? null : texts[KINDS[system]]
 }

@@ -9,7 +9,7 @@ import { unlessGone } from '#web/http/unless-gone.ts'
 import { actionButton } from '#web/view/form.ts'
 import { badge, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
-import { deviceName } from '#web/pages/account/device.ts'
+import { deviceKind, deviceName } from '#web/pages/account/device.ts'
 
 type Session = ReplyOf<'GET /v1/auth/sessions'>['data'][number]
 
@@ -28,7 +28,8 @@ export const listSessions = page({
         columns: [
           {
             head: texts.device,
-            cell: (session) => html`${device(session)} ${session.current && badge(texts.current, 'good')}`,
+            cell: (session) =>
+              html`${device(session)} ${session.current && badge(texts.current, 'good')} <span class="quiet">${deviceKind(session.user_agent, texts)}</span>`,
           },
           { head: texts.shop, cell: ({ tenant }) => (tenant === null ? texts.none : shopName(tenant)) },
           { head: texts.begun, cell: ({ created_at }) => when(context, created_at) },
@@ -52,7 +53,8 @@ export const listSessions = page({
       content: html`<p class="prose">${texts.text}</p>
 ${list}
 ${paging(context, { query: {}, cursor: query.cursor, next: data.next_cursor })}
-<div class="actions">${actionButton(context, { to: '/account/sessions/end-others', label: texts.endOthers, style: 'danger' })} <a href="/account">${texts.back}</a></div>`,
+<details class="ask"><summary>${texts.endOthersTitle}</summary><p>${texts.endOthersText}</p>${actionButton(context, { to: '/account/sessions/end-others', label: texts.endOthers, style: 'danger' })}</details>
+<div class="actions"><a href="/account">${texts.back}</a></div>`,
     })
   },
 })

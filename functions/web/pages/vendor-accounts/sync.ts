@@ -118,7 +118,7 @@ function next(ui: ShopUi, run: Run): Html {
   const accounts = shopPath(ui.session.tenant.slug, '/vendor-accounts')
   return html`<h2>${texts.nextTitle}</h2>
 ${run.status === 'succeeded' && ui.platform.links.length > 0 && html`<p>${texts.inCatalog}</p><ul>${ui.platform.links.map(({ name, url }) => html`<li><a href="${url}">${name}</a></li>`)}</ul>`}
-<p class="actions">${run.vendor_account.status !== 'revoked' && actionButton(ui, { to: `${accounts}/${run.vendor_account_id}/sync`, label: texts.again })} <a href="${runsPath(ui.session.tenant.slug)}">${texts.runs}</a> <a href="${accounts}">${texts.back}</a></p>`
+<div class="actions">${run.vendor_account.status !== 'revoked' && actionButton(ui, { to: `${accounts}/${run.vendor_account_id}/sync`, label: texts.again })} <a href="${runsPath(ui.session.tenant.slug)}">${texts.runs}</a> <a href="${accounts}">${texts.back}</a></div>`
 }
 
 /** What the account of a run is called, beside its vendor. */

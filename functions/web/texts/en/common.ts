@@ -9,6 +9,8 @@ export const common = {
   firstPage: 'First page',
   previousPage: 'Previous page',
   nextPage: 'Next page',
+  show: 'Show',
+  hide: 'Hide',
   cancel: 'Cancel',
   back: 'Back',
   account: 'Account',

@@ -9,6 +9,8 @@ export const common: typeof en.common = {
   firstPage: 'Primera página',
   previousPage: 'Página anterior',
   nextPage: 'Página siguiente',
+  show: 'Mostrar',
+  hide: 'Ocultar',
   cancel: 'Cancelar',
   back: 'Volver',
   account: 'Cuenta',

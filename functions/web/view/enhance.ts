@@ -1,0 +1,33 @@
+import { createHash } from 'node:crypto'
+
+/**
+ * The only script: a button beside each password field that shows what was typed. Every page works without it, and pages without a
+ * password field do not load it. It sends nothing, and a form that is sent has its password hidden again, so that no browser
+ * remembers it as a text.
+ */
+export const ENHANCE = `for (const field of document.querySelectorAll('input[type=password][data-show]')) {
+  const button = document.createElement('button')
+  const { show, hide } = field.dataset
+  const say = () => {
+    button.textContent = field.type === 'password' ? show : hide
+  }
+  const turn = (type) => {
+    field.type = type
+    say()
+  }
+  button.type = 'button'
+  button.className = 'plain'
+  button.setAttribute('aria-controls', field.id)
+  const [label] = field.labels
+  label.id = field.id + '-label'
+  button.setAttribute('aria-describedby', label.id)
+  button.addEventListener('click', () => turn(field.type === 'password' ? 'text' : 'password'))
+  field.form.addEventListener('submit', () => turn('password'))
+  addEventListener('pagehide', () => turn('password'))
+  say()
+  field.after(button)
+}
+`
+
+/** The address has a hash of the content, so a browser may keep it for a year. */
+export const ENHANCE_PATH = `/enhance-${createHash('sha256').update(ENHANCE).digest('hex').slice(0, 12)}.js`

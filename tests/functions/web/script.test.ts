@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { PAGE_HEADERS, SCRIPT_POLICY } from '#web/http/headers.ts'
+import { ENHANCE, ENHANCE_PATH } from '#web/view/enhance.ts'
+import { startWeb, type TestWeb } from '#tests/support/web.ts'
+
+let web: TestWeb
+beforeAll(async () => {
+  web = await startWeb()
+})
+afterAll(() => web.close())
+
+const TAG = `<script src="${ENHANCE_PATH}" defer></script>`
+const POLICY = PAGE_HEADERS['content-security-policy']
+
+it('is loaded by the pages with a password field alone, whose policy alone allows it', async () => {
+  const owner = await web.signedIn('owner@acme.test', 'acme-print')
+  const stranger = web.browser()
+  for (const [browser, path, scripted] of [
+    [stranger, '/sign-in', true],
+    [stranger, '/forgot-password', false],
+    [owner, '/account', true],
+    [owner, '/account/sessions', false],
+    [owner, '/s/acme-print/settings', false],
+    [owner, '/s/acme-print/vendor-accounts/new', false],
+    [owner, '/nowhere', false],
+  ] as const) {
+    const { body, headers } = await browser.open(path)
+    expect(body.match(/<script[^>]*><\/script>/g) ?? [], path).toEqual(scripted ? [TAG] : [])
+    expect(headers.get('content-security-policy'), path).toBe(scripted ? SCRIPT_POLICY : POLICY)
+  }
+  expect(SCRIPT_POLICY).toBe(`${POLICY}; script-src 'self'`)
+  expect(POLICY).not.toContain('script')
+  // A form that is refused has the field again.
+  await stranger.signIn('owner@acme.test', 'wrong')
+  expect([stranger.page.status, stranger.page.headers.get('content-security-policy')]).toEqual([422, SCRIPT_POLICY])
+})
+
+it('has at most 4 KB, sends nothing, and may be kept for a year', async () => {
+  const { body, headers, status } = await web.browser().request(ENHANCE_PATH)
+  expect([status, body, headers.get('content-type')]).toEqual([200, ENHANCE, 'text/javascript; charset=utf-8'])
+  expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+  expect(Buffer.byteLength(ENHANCE)).toBeLessThan(4000)
+  expect(ENHANCE).not.toMatch(/fetch|XMLHttp|Beacon|eval|Function|innerHTML|import|cookie|Storage|location/)
+})
