@@ -6,17 +6,17 @@ import { createHash } from 'node:crypto'
  * remembers it as a text.
  */
 export const ENHANCE = `for (const field of document.querySelectorAll('input[type=password][data-show]')) {
-  const button = document.createElement('button')
+  const button = document.createElement('input')
   const { show, hide } = field.dataset
   const say = () => {
-    button.textContent = field.type === 'password' ? show : hide
+    button.value = field.type === 'password' ? show : hide
   }
   const turn = (type) => {
     field.type = type
     say()
   }
   button.type = 'button'
-  button.className = 'plain'
+  button.className = 'button show'
   button.setAttribute('aria-controls', field.id)
   const [label] = field.labels
   label.id = field.id + '-label'

@@ -69,7 +69,7 @@ label .quiet{font-weight:400}
 .hint,.error{margin:0 0 .35rem}
 .error{font-weight:600}
 input,select,textarea,button{font:inherit;color:inherit}
-input:not([type=hidden],[type=checkbox],[type=radio]),select,textarea{width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--quiet);border-radius:.375rem;background:var(--card)}
+input:not([type=hidden],[type=checkbox],[type=radio],[type=button]),select,textarea{width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--quiet);border-radius:.375rem;background:var(--card)}
 [aria-invalid]{border:2px solid var(--bad)!important}
 button,.button{display:inline-block;min-height:2.75rem;padding:.5rem 1.1rem;border:1px solid var(--main);border-radius:.375rem;background:var(--main);color:var(--main-ink);font-weight:600;cursor:pointer;text-decoration:none}
 button:hover,.button:hover{text-decoration:underline}
@@ -84,7 +84,7 @@ button.link[aria-current]{color:var(--ink);font-weight:600;text-decoration:none}
 label.choice{display:flex;gap:.5rem;align-items:center;font-weight:400;min-height:2rem}
 label.radio{display:flex;gap:.6rem;align-items:baseline;padding:.5rem 0;margin:0}
 label.radio .hint{display:block;font-weight:400}
-.field input[data-show]+button{margin-top:.35rem}
+.button.show{background:transparent;color:var(--main);min-height:2.25rem;padding:.25rem .75rem;margin-top:.35rem}
 fieldset{border:1px solid var(--line);border-radius:.5rem;padding:.75rem 1rem}
 legend{font-weight:600;padding:0 .35rem}
 .filters{display:flex;flex-wrap:wrap;gap:.75rem 1rem;align-items:end;margin:0 0 1.5rem}
