@@ -59,7 +59,7 @@ export interface Stage {
    * (https://aws.amazon.com/xray/pricing/). The metrics of the functions show the same times.
    */
   readonly tracing: boolean
-  /** The account's costs in a month. More than this, spent or forecast, is mailed to the stage's `alarmEmail`. */
+  /** The costs of the whole account in a month, other stages and services in it included. More than this, spent or forecast, is mailed to the stage's `alarmEmail`. */
   readonly monthlyBudgetUsd: number
   /** Whether a release gets 10 % of the invocations for five minutes, and goes back if an alarm goes off. */
   readonly canary: boolean

@@ -71,12 +71,12 @@ export function acknowledge(
     accept(
       rest,
       `${SERVERLESS}-APIGWXrayEnabled`,
-      "API Gateway's traces contain the client's IP address, which no log here keeps; the functions are traced",
+      "API Gateway's traces contain the client's IP address, which no log here keeps; the access log has the same times",
     )
     accept(
       rest,
       `${CONTROL_TOWER}api_gw_xray_enabled_check`,
-      "API Gateway's traces contain the client's IP address, which no log here keeps; the functions are traced",
+      "API Gateway's traces contain the client's IP address, which no log here keeps; the access log has the same times",
     )
   }
   accept(
@@ -188,7 +188,7 @@ export function acknowledge(
     accept(
       role,
       `${SOLUTIONS}-IAM5[Resource::*]`,
-      "X-Ray, network interface and SES account actions do not support resource ARNs; the function's own code is denied the latter",
+      "Network interface and SES account actions, and those of X-Ray, do not support resource ARNs; the function's own code is denied the latter",
     )
     if (lambda.deadLetterQueue !== undefined) {
       accept(

@@ -116,7 +116,7 @@ export class Api extends Construct {
         methodOptions: Object.fromEntries(
           routes.signIns.map((method) => [method, { ...logged, ...throttle(props.throttle.signIn) }]),
         ),
-        // API Gateway's traces contain the client's IP address. The functions' own traces start behind it.
+        // API Gateway's traces contain the client's IP address.
         tracingEnabled: false,
         accessLogDestination: new LogGroupLogDestination(logGroup(this, 'Access', logs, accessLog)),
         accessLogFormat: ACCESS_LOG,
