@@ -54,18 +54,20 @@ grant select, insert (email, full_name, password_hash, email_verified_at, langua
 -- No password hash leaves the database. The service computes the digest of the password that a client sends, and the database
 -- compares it. The functions below run as identity_gate.
 
--- The highest cost of a password hash that was ever stored: every comparison does at least this work, so that neither its time nor a salt
--- tells who has an account, also after the cost was lowered. An owner may lower it when no such hash is left.
-create table app.password_cost (
-  single     boolean primary key default true check (single),
-  memory_kib integer not null default 8 check (memory_kib between 8 and 262144),
-  iterations integer not null default 1 check (iterations between 1 and 16)
+-- The costs of the password hashes that were ever stored. Every comparison derives once at each of them, so that neither its time nor a
+-- salt tells who has an account, also after the cost was changed. The sum for a cheaper hash would not do: twice the memory takes more than
+-- twice the time where it no longer fits into the cache of the processor. An owner may delete a cost when no hash of it is left.
+create table app.password_costs (
+  memory_kib integer not null check (memory_kib between 8 and 262144),
+  iterations integer not null check (iterations between 1 and 16),
+  primary key (memory_kib, iterations)
 );
-insert into app.password_cost default values;
-grant select, update (memory_kib, iterations) on app.password_cost to identity_gate;
+-- There is one before the first user.
+insert into app.password_costs values (8, 1);
+grant select, insert on app.password_costs to identity_gate;
 
--- Raises that cost to the one of a new hash. The service computes no costlier hash than the constraints allow.
-create function app.keep_highest_cost() returns trigger
+-- Adds the cost of a new hash. The service computes no costlier hash than the constraints allow.
+create function app.keep_cost() returns trigger
   language plpgsql
   set search_path = pg_catalog, pg_temp
   as $$
@@ -73,19 +75,18 @@ declare
   v_cost bigint[] := regexp_match(new.password_hash, '^[$]argon2id[$]v=19[$]m=([0-9]{1,6}),t=([0-9]{1,2}),p=1[$]');
 begin
   if v_cost[1] between 8 and 262144 and v_cost[2] between 1 and 16 then
-    update app.password_cost c set memory_kib = v_cost[1], iterations = v_cost[2]
-     where c.memory_kib::bigint * c.iterations < v_cost[1] * v_cost[2];
+    insert into app.password_costs values (v_cost[1], v_cost[2]) on conflict do nothing;
   end if;
   return null;
 end
 $$;
-comment on function app.keep_highest_cost is 'callers: none';
-create trigger users_keep_highest_cost after insert or update of password_hash on app.users
-  for each row when (new.password_hash is not null) execute function app.keep_highest_cost();
+comment on function app.keep_cost is 'callers: none';
+create trigger users_keep_cost after insert or update of password_hash on app.users
+  for each row when (new.password_hash is not null) execute function app.keep_cost();
 
 -- Returns a user's password hash without its digest: the scheme, the cost and the salt. For an address without a password it
--- returns the highest cost and a salt that is the same each time. Returns the highest cost too.
-create function app.password_salt(p_email text) returns table (salt text, memory_kib integer, iterations integer)
+-- returns the highest cost and a salt that is the same each time. Also returns every cost, as pairs of memory in KiB and iterations.
+create function app.password_salt(p_email text) returns table (salt text, costs jsonb)
   language plpgsql stable security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -95,9 +96,11 @@ declare
   v_decoy text;
   v_stored text;
 begin
-  select format('$argon2id$v=19$m=%s,t=%s,p=1$', c.memory_kib, c.iterations) || rtrim(encode(substr(sha256(s.salt_key ||
-           sha256(convert_to(lower(p_email collate "C"), 'UTF8'))), 1, 16), 'base64'), '='), c.memory_kib, c.iterations
-    into v_decoy, memory_kib, iterations from app.seal s, app.password_cost c;
+  select jsonb_agg(jsonb_build_array(c.memory_kib, c.iterations) order by c.memory_kib::bigint * c.iterations desc, c.memory_kib)
+    into costs from app.password_costs c;
+  select format('$argon2id$v=19$m=%s,t=%s,p=1$', costs -> 0 ->> 0, costs -> 0 ->> 1) || rtrim(encode(substr(sha256(s.salt_key ||
+           sha256(convert_to(lower(p_email collate "C"), 'UTF8'))), 1, 16), 'base64'), '=')
+    into v_decoy from app.seal s;
   select u.password_hash into v_stored from app.users u where u.email = p_email;
   -- The same work for an address without a password. The digest has 43 characters, counted after the search: a count in a pattern
   -- costs ten times as much.
@@ -201,11 +204,11 @@ comment on function app.rehash_password is
   'owner: identity_gate; proof: password digest; callers: identity_auth; definer: writes a password hash';
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.password_cost is 'platform: single, memory_kib, iterations';
+comment on table app.password_costs is 'platform: memory_kib, iterations';
 comment on table app.users is
   'secret: password_hash; personal: email, email_verified_at, full_name, avatar_url, language, last_login_at, created_at, '
   'disabled_at, resets_valid_from, bounced_at; linked: id';
 
 select app.give(
-  'app.keep_highest_cost', 'app.password_salt', 'app.is_digest_of', 'app.is_own_password', 'app.change_password', 'app.change_language',
+  'app.keep_cost', 'app.password_salt', 'app.is_digest_of', 'app.is_own_password', 'app.change_password', 'app.change_language',
   'app.rehash_password');

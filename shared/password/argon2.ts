@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Cost } from '#shared/password/cost.ts'
+import { type Cost, DIGEST_BYTES } from '#shared/password/cost.ts'
 import { derive } from '#shared/password/derive.ts'
 
 interface ParsedSalt extends Cost {
@@ -39,22 +39,19 @@ const DUMMY_SALT = randomBytes(SALT_BYTES)
 
 /**
  * Computes the digest of a password with the salt and the cost of a stored hash: `salt` is its PHC string without the digest.
- * Does the work of at least one hash at `cost`, which is the highest of all stored hashes, so that response time does not reveal how old the
- * hash is: without a usable salt (another scheme, a cost above MAX) it derives at that cost, and after a cheaper hash it derives once
- * more, at the difference.
+ * Derives once at each of `costs`, which are those of all stored hashes, so that response time reveals neither how old the hash is
+ * nor whether there is one: without a usable salt (another scheme, a cost above MAX) it returns another digest.
  */
-export async function digestPassword(password: string, salt: string, cost: Cost): Promise<Buffer> {
+export async function digestPassword(password: string, salt: string, costs: readonly Cost[]): Promise<Buffer> {
   const parsed = parseSalt(salt)
-  const digest = await derive(password, parsed?.salt ?? DUMMY_SALT, parsed ?? cost)
-  const missing = missingCost(parsed ?? cost, cost)
-  if (missing !== null) await derive(password, DUMMY_SALT, missing)
-  return digest
-}
-
-/** Returns the cost of the work that a hash did less than the current cost, or null. The work is the memory times the passes. */
-function missingCost(done: Cost, { memoryKib, iterations }: Cost): Cost | null {
-  const missingKib = Math.round(memoryKib - (done.memoryKib * done.iterations) / iterations)
-  return missingKib < MIN_MEMORY_KIB ? null : { memoryKib: missingKib, iterations }
+  const isOwn = (cost: Cost) => cost.memoryKib === parsed?.memoryKib && cost.iterations === parsed.iterations
+  let digest: Buffer = randomBytes(DIGEST_BYTES)
+  for (const cost of costs) {
+    const derived = await derive(password, (isOwn(cost) && parsed?.salt) || DUMMY_SALT, cost)
+    if (isOwn(cost)) digest = derived
+  }
+  // An owner deleted the cost of a hash that is still there.
+  return parsed === null || costs.some(isOwn) ? digest : derive(password, parsed.salt, parsed)
 }
 
 /** Returns whether the cost of a stored hash, given as its PHC string without the digest, differs from the current cost. */

@@ -31,7 +31,7 @@ export const changePassword = endpoint({
       found: await findSalt(tx, user.email),
       tenants: await listTenants(tx, ticket),
     }))
-    const digest = await digestPassword(normalize(body.current_password), found.salt, found.cost)
+    const digest = await digestPassword(normalize(body.current_password), found.salt, found.costs)
     if (!(await sql.read((tx) => isOwnPassword(tx, ticket, digest)))) {
       throw invalid([{ pointer: '#/current_password', code: 'wrong-password' }])
     }

@@ -55,7 +55,7 @@ export const login = endpoint({
     if ('limit' in counted) throw rateLimited(counted)
     const { found, taken } = counted
     // Another thread computes it. What does not depend on it is prepared at the same time.
-    const digesting = digestPassword(password, found.salt, found.cost)
+    const digesting = digestPassword(password, found.salt, found.costs)
     const token = newToken()
     const csrfSecret = new CsrfSecret()
     const source = requestSource({ client, requestId, runtime })

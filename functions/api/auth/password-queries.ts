@@ -7,10 +7,10 @@ import type { Cost } from '#shared/password/cost.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Ticket } from '#shared/identity/ticket.ts'
 
-/** The salt of a password, as a PHC string without the digest, and the cost that every comparison has at least. */
+/** The salt of a password, as a PHC string without the digest, and the costs of all stored passwords. */
 export interface FoundSalt {
   readonly salt: string
-  readonly cost: Cost
+  readonly costs: readonly Cost[]
 }
 
 /**
@@ -18,10 +18,10 @@ export interface FoundSalt {
  * each time, at the highest cost of all stored passwords.
  */
 export async function findSalt(sql: Run, email: string): Promise<FoundSalt> {
-  const [row] = await sql<{ salt: string; memory_kib: number; iterations: number }>`
+  const [row] = await sql<{ salt: string; costs: [memoryKib: number, iterations: number][] }>`
     select * from app.password_salt(${email})`
   if (row === undefined) throw new Error('the database returned no salt')
-  return { salt: row.salt, cost: { memoryKib: row.memory_kib, iterations: row.iterations } }
+  return { salt: row.salt, costs: row.costs.map(([memoryKib, iterations]) => ({ memoryKib, iterations })) }
 }
 
 /** Returns whether the digest is the one of the password of the ticket's user. */

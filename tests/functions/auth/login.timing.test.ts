@@ -18,6 +18,8 @@ beforeAll(async () => {
     ['known@timing.test', hash],
     ['disabled@timing.test', hash],
     ['older@timing.test', await hashPassword(PASSWORD, { ...COST, memoryKib: 9728 })],
+    // Of a time with a higher setting.
+    ['costlier@timing.test', await hashPassword(PASSWORD, { ...COST, memoryKib: 2 * COST.memoryKib })],
     ['no-password@timing.test', null],
   ] as const) {
     await createUser(admin, { email })
@@ -31,7 +33,7 @@ beforeAll(async () => {
 })
 
 describe('a failed login', () => {
-  it('takes the same CPU time and duration for an unknown email, a disabled user, no password, an older hash, many tenants and a wrong password', async () => {
+  it('takes the same CPU time and duration for an unknown email, a disabled user, no password, an older or a costlier hash, many tenants and a wrong password', async () => {
     const attempt = (email: string, password: string) => async () => {
       const usage = process.cpuUsage()
       const { status } = await service.request('POST /v1/auth/login', { body: { email, password } })
@@ -45,6 +47,7 @@ describe('a failed login', () => {
       'an unknown address': attempt('whoever@timing.test', 'a wrong password'),
       'a disabled user': attempt('disabled@timing.test', PASSWORD),
       'an older hash': attempt('older@timing.test', 'a wrong password'),
+      'a costlier hash': attempt('costlier@timing.test', 'a wrong password'),
       'a user of fifty tenants': attempt('member@timing.test', 'a wrong password'),
       'no password': attempt('no-password@timing.test', PASSWORD),
     })
