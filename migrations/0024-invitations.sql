@@ -24,8 +24,8 @@ create policy app_invitations on app.tokens to identity_app
   with check (purpose = 'invite' and tenant_id = (select app.current_tenant()) and invited_by is not distinct from (select app.current_actor()));
 create policy operator_invitations on app.tokens to identity_operator
   using (purpose = 'invite' and tenant_id = (select app.current_tenant()));
-grant select (id, purpose, tenant_id, email, role_id, invited_by, expires_at, consumed_at, created_at, bounced_at), delete,
-  update (role_id) on app.tokens to identity_app;
+grant select (id, purpose, tenant_id, email, role_id, invited_by, expires_at, consumed_at, created_at, bounced_at), update (role_id)
+  on app.tokens to identity_app;
 grant select (id, purpose, tenant_id, email, consumed_at), update (token_hash, expires_at, issued_at) on app.tokens to identity_operator;
 
 -- The open invitations of the transaction's tenant. Code that acts for a tenant reads tokens only through this view. It has
@@ -87,6 +87,22 @@ end
 $$;
 comment on function app.store_invitation is
   'owner: identity_gate; proof: scope; callers: identity_operator; definer: looks for a user of any tenant by an address';
+
+-- Deletes an open invitation of the transaction's tenant, and with it the membership that waits for it. Returns whether there was one. No
+-- login has DELETE on the table, which is also the right to lock it: then nobody could reset a password by a link.
+create function app.delete_invitation(p_id uuid) returns boolean
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  delete from app.tokens t
+   where t.id = p_id and t.tenant_id = app.required_tenant() and t.purpose = 'invite' and t.consumed_at is null;
+  return found;
+end
+$$;
+comment on function app.delete_invitation is
+  'owner: identity_gate; proof: scope; callers: identity_app; definer: no login may delete tokens, and so lock their table';
 
 -- Returns why the actor may not invite an address to a role, or may not renew the open invitation for it (p_role is null), and for how
 -- long. Otherwise returns the role, and the open invitation as it spells the address. Requires the lock of the tenant.
@@ -346,5 +362,5 @@ comment on function app.accept_invitation is
   'definer: finds a token by its hash, and creates a user and a membership';
 
 select app.give(
-  'app.name_inviter', 'app.store_invitation', 'app.examine_invitation', 'app.issue_invitation', 'app.remail_invitation', 'app.find_invitation', 'app.lock_invitation',
-  'app.accept_invitation');
+  'app.name_inviter', 'app.store_invitation', 'app.delete_invitation', 'app.examine_invitation', 'app.issue_invitation',
+  'app.remail_invitation', 'app.find_invitation', 'app.lock_invitation', 'app.accept_invitation');

@@ -109,5 +109,5 @@ export async function setInvitedRole(sql: TenantTransaction, id: string, roleId:
 
 /** Deletes an open invitation, and with it the membership that waits for it. */
 export async function deleteInvitation(sql: TenantTransaction, id: string): Promise<void> {
-  await sql`delete from app.tokens where id = (select i.id from app.invitations i where i.id = ${id})`
+  await sql`select app.delete_invitation(${id})`
 }

@@ -143,7 +143,7 @@ export async function revokeMembership(
     update app.sessions set revoked_at = now()
      where user_id = ${revoked.user_id} and tenant_id = (select app.current_tenant()) and revoked_at is null`
   await sql`
-    delete from app.tokens where id = (
-      select i.id from app.invitations i join app.users u on u.email = i.email where u.id = ${revoked.user_id})`
+    select app.delete_invitation(i.id)
+      from app.invitations i join app.users u on u.email = i.email where u.id = ${revoked.user_id}`
   return revoked
 }

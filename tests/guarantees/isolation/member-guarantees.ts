@@ -9,6 +9,7 @@ import {
   type Guarantee,
   type Outcome,
   REFUSED,
+  tenantsOf,
   type FunctionGuarantees,
 } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
@@ -288,8 +289,19 @@ export const reachGuarantee = ({ own, other: elsewhere, sessions, users }: TwoTe
     await expectOf(refused, invited(higher, 'lower@shops.test'))
     await expectOf(refused, invited(lower, 'higher@shops.test'))
     await expectOf(refused, invited(higher, 'higher@shops.test'))
-    await expectOf(done, `delete from app.tokens ${where('lower@shops.test')}`)
-    await expectOf(refused, `delete from app.tokens ${where('higher@shops.test')}`)
+    const deleted = (email: string) => `select from app.invitations i ${where(email)} and app.delete_invitation(i.id)`
+    await expectOf(done, deleted('lower@shops.test'))
+    await expectOf(refused, deleted('higher@shops.test'))
+    const held = () => tenantsOf(sql, 'app.tokens', `email = $1`, ['elsewhere@shops.test'])
+    const [foreign] = await as(
+      sql,
+      'none',
+      () => sql<{ id: string }[]>`
+        insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
+        values (sha256('elsewhere'), 'invite', ${elsewhere}, 'elsewhere@shops.test', 7, now() + interval '1 day') returning id`,
+    )
+    await expectOf({ count: 0, code: '' }, 'select where app.delete_invitation($1::uuid)', foreign?.id ?? null)
+    assert.deepEqual(await held(), [elsewhere])
   },
 })
 
@@ -297,4 +309,5 @@ export const FUNCTIONS: FunctionGuarantees = {
   collect_permissions: permissionsGuarantee,
   update_permissions: permissionsGuarantee,
   keep_within_reach: reachGuarantee,
+  delete_invitation: reachGuarantee,
 }

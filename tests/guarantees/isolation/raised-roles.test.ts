@@ -88,6 +88,7 @@ it.each([
   ['raises an invitation', `update app.tokens set role_id = 1, invited_by = '${me}'`],
   ['takes over an invitation', `update app.tokens set invited_by = '${me}'`],
   ['cancels an invitation', 'delete from app.tokens'],
+  ['cancels one by a function', 'select app.delete_invitation(i.id) from app.invitations i'],
   [
     'moves the own scope to nobody',
     `select set_config('app.scope', left(current_setting('app.scope'), 32) || repeat('0', 32), true)`,

@@ -233,7 +233,6 @@ const REACHED: readonly (readonly [role: string, command: string, table: string,
   ['identity_gate', 'update', 'app.sessions', 'last_seen_at', 'true'],
   ['identity_app', 'select', 'app.tokens', 'id', INVITES],
   ['identity_app', 'update', 'app.tokens', 'role_id', INVITES],
-  ['identity_app', 'delete', 'app.tokens', 'id', INVITES],
   ['identity_operator', 'select', 'app.tokens', 'id', INVITES],
   ['identity_gate', 'update', 'app.tokens', 'consumed_at', 'true'],
 ]
@@ -268,6 +267,7 @@ export const accountsGuarantee = ({ own, other, users }: TwoTenants): Guarantee 
       for (const [role, statement, code] of [
         ['identity_app', token('invite', own), REFUSED],
         ['identity_app', token('password_reset', null), REFUSED],
+        ['identity_app', 'delete from app.tokens', REFUSED],
         ['identity_app', `update app.tokens set invited_by = '${users[0]?.id}'`, REFUSED],
         ['identity_operator', token('invite', own), REFUSED],
         ['identity_operator', token('password_reset', null), REFUSED],

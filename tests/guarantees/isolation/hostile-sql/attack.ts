@@ -142,6 +142,8 @@ export const LOCKS_AND_MARKS = [
   'lock table app.sessions in access exclusive mode',
   'delete from app.sessions',
   'lock table app.memberships in share mode',
+  'lock table app.tokens in share mode',
+  'delete from app.tokens',
   'lock table revocation.under_way in row share mode',
   'prepare marked as select from revocation.under_way for share',
   'select app.mark_revocation()',
