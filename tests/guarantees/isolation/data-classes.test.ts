@@ -31,6 +31,49 @@ test('the comment of each table gives each column exactly one class of infra/dat
   }
 })
 
+const maintenance = readFileSync(new URL('../../../functions/workers/maintain/queries.ts', import.meta.url), 'utf8')
+const deletionsIn = (text: string): string[] => text.match(/\bapp\.delete_old_\w+/g) ?? []
+
+interface Rule {
+  readonly data: string
+  readonly period: string
+  readonly by: string
+}
+
+const [, periods = ''] = /^## How long it is kept$([^]*?)^## /m.exec(page) ?? []
+const rules: readonly Rule[] = [...periods.matchAll(/^\| (?!Data \|)(.+?) \| (.+?) \| ?(.*?) ?\|$/gm)].map(
+  ([, data = '', period = '', by = '']) => ({ data, period, by }),
+)
+
+test('each rule of how long data is kept has a deletion of the same period, and each deletion a rule', async () => {
+  const functions = await database.admin<{ name: string; periods: string[] }[]>`
+    select 'app.' || p.proname as name,
+           array(select distinct m[1] from regexp_matches(p.prosrc, 'interval ''([^'']+)''', 'g') m) as periods
+      from pg_proc p where p.pronamespace = 'app'::regnamespace and p.proname like 'delete\\_old\\_%'`
+  const called = deletionsIn(maintenance)
+  expect(functions.length).toBeGreaterThan(5)
+  expect(rules.length).toBeGreaterThan(functions.length)
+  const missing = (names: readonly string[], known: readonly string[], fault: string) =>
+    names.filter((name) => !known.includes(name)).map((name) => `${name} ${fault}`)
+  const named = rules.flatMap(({ by }) => deletionsIn(by))
+  const existing = functions.map(({ name }) => name)
+  expect([
+    ...missing(existing, named, 'has no rule in infra/data-classification.md'),
+    ...missing(existing, called, 'is not in DELETIONS of functions/workers/maintain/queries.ts'),
+    ...missing([...named, ...called], existing, 'is no function of the database'),
+    ...rules
+      .filter(({ period, by }) => by === '' && !period.startsWith('no automatic deletion'))
+      .map(({ data }) => `the rule of ${data} names nothing that deletes`),
+    ...rules.flatMap(({ data, period, by }) =>
+      functions
+        .filter(
+          ({ name, periods: kept }) => deletionsIn(by).includes(name) && kept.some((each) => !period.includes(each)),
+        )
+        .map(({ name, periods: kept }) => `the rule of ${data} says ${period}, and ${name} ${kept.join()}`),
+    ),
+  ]).toEqual([])
+})
+
 /** Columns of the class tenant that name a tenant, or what it has. */
 const NAMES = new Set([
   'tenants slug',
