@@ -68,7 +68,11 @@ export class Dashboard extends Construct {
         ),
       ],
       [
-        graph('Mail: bounce and complaint rate (0 to 1)', [metrics.bounceRate, metrics.complaintRate]),
+        graph(
+          'Mail: bounce and complaint rate (0 to 1), and tenants whose invitations were stopped',
+          [metrics.bounceRate, metrics.complaintRate],
+          [own('InvitationsStopped')],
+        ),
         graph(
           'Vault: KMS failures, failed decryptions, stale secrets',
           [own('KmsFailed'), own('DecryptionFailed')],

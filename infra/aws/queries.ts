@@ -6,6 +6,7 @@ type Field =
   | '@timestamp'
   | '@log'
   | '@message'
+  | 'caller'
   | 'client_request_id'
   | 'error.code'
   | 'error.name'
@@ -76,6 +77,14 @@ const QUERIES: Readonly<Record<string, Query>> = {
     filter: 'latency_ms > 500',
     sort: 'latency_ms desc',
     limit: 100,
+  },
+  // A metric cannot count distinct tenants.
+  'credentials-by-service': {
+    in: 'functions',
+    fields: [],
+    filter: 'message = "opened a credential"',
+    stats: 'count(*) as openings, count_distinct(tenant_id) as tenants by caller, bin(1h)',
+    sort: 'tenants desc',
   },
   'vendor-failures': {
     in: 'functions',

@@ -92,6 +92,13 @@ async function open(database: Database, decrypt: Vault['decrypt'], request: Requ
   return { account_id: accountId, account_number: accountNumber, secret, secret_version: secretVersion }
 }
 
+/** The logger has a field of its own that is called `service`. */
+const fieldsOf = (request: Request | null) => ({
+  request_id: request?.requestId,
+  tenant_id: request?.tenantId,
+  caller: request?.service,
+})
+
 /**
  * Returns the handler, which only the services named in cdk.json invoke. The audit entry commits before the secret is decrypted,
  * so that it stays when KMS fails.
@@ -104,16 +111,12 @@ export const opener = (source: RuntimeSource<(typeof worker)['needs'][number]>, 
       const { database } = await source.open()
       const credential = await open(database, decrypt, request)
       countMetric('CredentialOpened', credential === null ? 'none' : 'opened')
+      if (credential !== null) log.info('opened a credential', fieldsOf(request))
       return credential
     } catch (error) {
       const isRefused = error instanceof Refused
       countMetric('CredentialOpened', isRefused ? 'refused' : 'failed')
-      const fields = {
-        request_id: request?.requestId,
-        tenant_id: request?.tenantId,
-        service: request?.service,
-        error: describeError(error),
-      }
+      const fields = { ...fieldsOf(request), error: describeError(error) }
       if (isRefused) {
         log.warn('refused to open a credential', fields)
         throw error
