@@ -336,15 +336,17 @@ declare
   readable text := case when p_system_rows
     then format('%1$s or (%2$I is null and (select app.current_tenant()) is not null)', own, p_column)
     else own end;
+  -- Postgres looks at the mode when a statement begins. One that then changes it, and enters to read, would write.
+  writable text := own || ' and (select current_setting(''transaction_read_only'')) = ''off''';
 begin
   execute format('drop policy if exists tenant_read on %s', p_table);
   execute format('drop policy if exists tenant_insert on %s', p_table);
   execute format('drop policy if exists tenant_update on %s', p_table);
   execute format('drop policy if exists tenant_delete on %s', p_table);
   execute format('create policy tenant_read on %s for select to %s using (%s)', p_table, roles, readable);
-  execute format('create policy tenant_insert on %s for insert to %s with check (%s)', p_table, roles, own);
-  execute format('create policy tenant_update on %s for update to %s using (%s) with check (%s)', p_table, roles, own, own);
-  execute format('create policy tenant_delete on %s for delete to %s using (%s)', p_table, roles, own);
+  execute format('create policy tenant_insert on %s for insert to %s with check (%s)', p_table, roles, writable);
+  execute format('create policy tenant_update on %s for update to %s using (%s) with check (%s)', p_table, roles, own, writable);
+  execute format('create policy tenant_delete on %s for delete to %s using (%s)', p_table, roles, writable);
   if not (select c.relrowsecurity and c.relforcerowsecurity from pg_class c where c.oid = p_table) then
     execute format('alter table %s enable row level security, force row level security', p_table);
   end if;

@@ -41,7 +41,8 @@ create trigger sessions_stay_ended before update of revoked_at on app.sessions
   execute function app.refuse_change('an ended session stays ended');
 
 alter table app.sessions enable row level security, force row level security;
-create policy app_tenant on app.sessions to identity_app using (tenant_id = (select app.current_tenant()));
+create policy app_tenant on app.sessions to identity_app using (tenant_id = (select app.current_tenant()))
+  with check (tenant_id = (select app.current_tenant()) and (select current_setting('transaction_read_only')) = 'off');
 create policy operator_all on app.sessions to identity_operator using (true);
 comment on policy operator_all on app.sessions is 'ends the sessions of a tenant and of a user';
 create policy resolver_all on app.sessions to identity_resolver using (true);

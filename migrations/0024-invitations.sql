@@ -21,7 +21,8 @@ set local row_security = off;
 -- their own name, because a null inviter is the platform.
 create policy app_invitations on app.tokens to identity_app
   using (purpose = 'invite' and tenant_id = (select app.current_tenant()))
-  with check (purpose = 'invite' and tenant_id = (select app.current_tenant()) and invited_by is not distinct from (select app.current_actor()));
+  with check (purpose = 'invite' and tenant_id = (select app.current_tenant()) and invited_by is not distinct from (select app.current_actor())
+              and (select current_setting('transaction_read_only')) = 'off');
 create policy operator_invitations on app.tokens to identity_operator
   using (purpose = 'invite' and tenant_id = (select app.current_tenant()));
 grant select (id, purpose, tenant_id, email, role_id, invited_by, expires_at, consumed_at, created_at, bounced_at), update (role_id)

@@ -19,6 +19,13 @@ let ticket = ''
 
 beforeAll(async () => {
   tenant = await createTenantWith(admin, 'sales', 'viewer')
+  await admin.unsafe(`
+    create schema planted;
+    create table planted.notes (tenant_id uuid not null default app.current_tenant(), note text);
+    select app.enforce_tenant('planted.notes');
+    insert into planted.notes values ('${tenant.id}', 'kept');
+    grant usage on schema planted to identity_app, orders_app;
+    grant select, insert, update, delete on planted.notes to identity_app, orders_app`)
 })
 afterAll(async () => {
   await service.end()
@@ -75,7 +82,7 @@ async function outcomeOf(work: Promise<unknown>): Promise<string> {
 
 describe.each(Object.values(LOGINS).map((login, n) => [Object.keys(LOGINS)[n] ?? '', login] as const))(
   'a ticket or proof of a viewer, with %s',
-  (_login, { send, enter, write, written }) => {
+  (login, { send, enter, write, written }) => {
     beforeAll(async () => {
       const read = await ticketOf(admin, tenant.viewer.id)
       ticket = read.toString('hex')
@@ -90,6 +97,30 @@ describe.each(Object.values(LOGINS).map((login, n) => [Object.keys(LOGINS)[n] ??
       await send('rollback')
       expect(await written()).toHaveLength(0)
     })
+
+    // Postgres looks at the mode when a statement begins, and the policies of a write when it writes.
+    const changing = (text: string) =>
+      text.replace(
+        'ENTERED',
+        () => `(select count(*) from (select set_config('transaction_read_only', 'on', true) as mode) m,
+                  lateral (${enter()} where m.mode = 'on') e) = 1`,
+      )
+
+    it.each([
+      ['inserts', `insert into planted.notes (note) select 'planted' where ENTERED`, '42501'],
+      ['updates', `update planted.notes set note = 'planted' where ENTERED`, '42501'],
+      ['deletes', 'delete from planted.notes where ENTERED', ''],
+    ])('entered to read by a statement that first changes the mode, %s nothing by it', async (_kind, text, code) => {
+      expect(await outcomeOf(send(changing(text)))).toBe(code)
+      expect(await admin`select note from planted.notes where tenant_id = ${tenant.id}`).toEqual([{ note: 'kept' }])
+    })
+
+    if (login === 'a route group')
+      it('entered to read by a statement that first changes the mode, ends no session by it', async () => {
+        expect(await outcomeOf(send(changing('update app.sessions set revoked_at = now() where ENTERED')))).toBe(
+          '42501',
+        )
+      })
 
     it('entered to read, writes nothing by settings that are kept over a savepoint', async () => {
       await send(`begin; savepoint s; set transaction read only; ${enter()}`)
