@@ -14,7 +14,7 @@ comment on function app.recipient_hash is 'callers: identity_gate';
 
 -- Stops the invitations of a tenant when at least five of those that were mailed within seven days came back, and more than a tenth of
 -- them. Returns whether it did. SES may pause the mail of the whole account at a tenth:
--- https://docs.aws.amazon.com/ses/latest/dg/reputation-dashboard-messages.html. Requires the lock of the tenant: of two bounces at
+-- https://docs.aws.amazon.com/ses/latest/dg/reputationdashboardmessages.html. Requires the lock of the tenant: of two bounces at
 -- the same time, the second counts the first.
 create function app.stop_invitations(p_tenant uuid) returns boolean
   language plpgsql volatile

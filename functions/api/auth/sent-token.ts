@@ -1,10 +1,12 @@
+import * as v from 'valibot'
 import type { LimitInput } from '#shared/http/request-context.ts'
 import { perNetwork } from '#shared/http/limit-by.ts'
 import { Problem } from '#shared/base/problem.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import { type TokenHashes, tokenHashes } from '#shared/secret/secret.ts'
 import type { Pepper } from '#shared/secret/token-secrets.ts'
-import { isToken } from '#shared/identity/token.ts'
+import { isToken, SentToken } from '#shared/identity/token.ts'
+import { Address } from '#shared/schema/email.ts'
 
 /** A 400, the same for a token that is unknown, expired, malformed or for another purpose. */
 export const tokenInvalid = (reason: string): Problem =>
@@ -21,3 +23,13 @@ export const tokenLimits = (input: LimitInput<unknown>): Limit[] => {
   const { ipLimit: limit, windowSeconds } = input.config.login
   return [perNetwork('token-ip', input, { limit, windowSeconds })]
 }
+
+/** What a route accepts and returns that says whom a mailed token is for, and does not consume it. */
+export const inspection = {
+  access: 'anyone',
+  audit: { none: 'it changes nothing' },
+  body: v.object({ token: SentToken }),
+  reply: v.object({ email: Address }),
+  problems: ['token-invalid'],
+  limits: tokenLimits,
+} as const
