@@ -1,5 +1,6 @@
 import { AUDIT_FIELDS, type AuditField, type AuditValues } from '#shared/audit/fields.ts'
 import { EVERY_PERMISSION } from '#shared/identity/permissions.ts'
+import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import type { ReplyOf } from '#shared/client/client.ts'
 import { numbersIn } from '#web/view/number.ts'
@@ -27,7 +28,7 @@ export function wordsOf(ui: Ui, roles: NonNullable<Log['roles']>): Words {
   const { t, language } = ui
   const { auditLog: texts } = t
   const actions: Readonly<Record<string, readonly [string, unknown]>> = texts.actions
-  const labels = new Map(roles.map(({ code, label }) => [code, label]))
+  const labels = new Map(roles.map((role) => [role.code, roleName(language, role)]))
   const known = (table: Readonly<Record<string, string>>, code: string) =>
     Object.hasOwn(table, code) ? table[code] : undefined
   const permissions: Readonly<Record<string, string>> = t.roles.permissions
@@ -68,7 +69,8 @@ export function changesOf(entry: Entry, words: Words, texts: Ui['t']['auditLog']
   const before: AuditValues & Readonly<Record<string, unknown>> = entry.before ?? {}
   const after: AuditValues & Readonly<Record<string, unknown>> = entry.after ?? {}
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(isShown)
-  const present = (value: unknown) => value !== undefined && value !== null
+  const present = (value: unknown) =>
+    value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0)
   return fields
     .toSorted((a, b) => placeOf(a) - placeOf(b))
     .flatMap((field) => {
