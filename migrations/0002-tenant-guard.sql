@@ -57,7 +57,9 @@ alter table app.seal alter column scope_key set statistics 0, alter column ticke
   alter column proof_key set statistics 0, alter column salt_key set statistics 0;
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.seal is 'secret: scope_key, ticket_key, proof_key, salt_key; platform: single';
+comment on table app.seal is
+  'secret: scope_key, ticket_key, proof_key, salt_key; platform: single; '
+  'kept: until an operator renews it';
 
 -- Replaces the keys of the seals. Requests in progress fail. The database makes the keys, and nobody else knows them.
 create function app.renew_seal() returns void

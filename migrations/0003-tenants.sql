@@ -61,6 +61,7 @@ comment on function app.is_open is 'callers: identity_app, identity_worker, iden
 -- The class of each column (infra/data-classification.md).
 comment on table app.tenants is
   'tenant: id, slug, legal_name, status, timezone, currency, settings, suspended_at, created_at, updated_at, deleted_at, '
-  'invitations_stopped_at, invitations_counted_from';
+  'invitations_stopped_at, invitations_counted_from; '
+  'kept: always, as the record of who did what';
 
 select app.give('app.is_open');

@@ -204,10 +204,13 @@ comment on function app.rehash_password is
   'owner: identity_gate; proof: password digest; callers: identity_auth; definer: writes a password hash';
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.password_costs is 'platform: memory_kib, iterations';
+comment on table app.password_costs is
+  'platform: memory_kib, iterations; '
+  'kept: until an owner deletes it';
 comment on table app.users is
   'secret: password_hash; personal: email, email_verified_at, full_name, avatar_url, language, last_login_at, created_at, '
-  'disabled_at, resets_valid_from, bounced_at; linked: id';
+  'disabled_at, resets_valid_from, bounced_at; linked: id; '
+  'kept: always, as the record of who did what';
 
 select app.give(
   'app.keep_cost', 'app.password_salt', 'app.is_digest_of', 'app.is_own_password', 'app.change_password', 'app.change_language',

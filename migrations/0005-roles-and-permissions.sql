@@ -225,8 +225,12 @@ create trigger role_permissions_keep_within_reach before insert or delete on app
   for each row execute function app.keep_permission_within_reach();
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.roles is 'tenant: id, tenant_id, code, label, rank, based_on, permissions, created_at, deleted_at, scope, base_scope';
-comment on table app.role_permissions is 'tenant: role_id, permission, tenant_id, scope';
+comment on table app.roles is
+  'tenant: id, tenant_id, code, label, rank, based_on, permissions, created_at, deleted_at, scope, base_scope; '
+  'kept: always';
+comment on table app.role_permissions is
+  'tenant: role_id, permission, tenant_id, scope; '
+  'kept: until its role gives it up';
 
 select app.give('app.lock_of_role', 'app.collect_permissions', 'app.update_permissions', 'app.grant_permission', 'app.holds',
                 'app.keep_role_within_reach', 'app.keep_permission_within_reach');

@@ -312,7 +312,8 @@ comment on function app.list_members is
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.memberships is
-  'personal: listed_as; linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, role_scope, source, accepted_at, revoked_at, created_at, selected_at';
+  'personal: listed_as; linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, role_scope, source, accepted_at, revoked_at, created_at, selected_at; '
+  'kept: always, as the record of who did what';
 
 select app.give('app.may_give', 'app.keep_within_reach', 'app.make_membership', 'app.keep_an_owner', 'app.folded', 'app.listed_as',
                 'app.list_member', 'app.list_user_again', 'app.list_members');

@@ -467,7 +467,8 @@ comment on function app.delete_old_sessions is
 -- The class of each column (infra/data-classification.md).
 comment on table app.sessions is
   'secret: token_key, csrf_secret; personal: user_agent, last_seen_at, created_at; linked: id, user_id, ip_hash; '
-  'tenant: tenant_id; platform: idle_expires_at, absolute_expires_at, revoked_at';
+  'tenant: tenant_id; platform: idle_expires_at, absolute_expires_at, revoked_at; '
+  'kept: 30 days after its end, by app.delete_old_sessions';
 
 select app.give(
   'app.live_session', 'app.guesses_of', 'app.sign_in', 'app.authenticate', 'app.select_tenant', 'app.tenants_of_session',

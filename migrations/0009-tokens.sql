@@ -207,7 +207,8 @@ comment on function app.delete_old_tokens is
 -- The class of each column (infra/data-classification.md).
 comment on table app.tokens is
   'secret: token_hash; personal: email; linked: id, user_id, invited_by; tenant: tenant_id, role_id, role_scope; '
-  'platform: purpose, expires_at, consumed_at, created_at, issued_at, bounced_at';
+  'platform: purpose, expires_at, consumed_at, created_at, issued_at, bounced_at; '
+  'kept: 30 days after its expiry, by app.delete_old_tokens';
 
 select app.give('app.is_open_token', 'app.verify_email', 'app.find_verification', 'app.find_reset', 'app.reset_password',
   'app.delete_old_tokens');

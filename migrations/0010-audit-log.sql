@@ -182,8 +182,11 @@ comment on function app.record_new_password is 'callers: identity_gate';
 -- The class of each column (infra/data-classification.md).
 comment on table app.audit_log is
   'personal: before, after; linked: actor_user_id, target_id, ip_hash; '
-  'tenant: id, tenant_id, occurred_at, action, target_type, request_id, client_request_id';
-comment on table app.failed_sign_ins is 'linked: user_id, ip_hash; platform: id, request_id, client_request_id, occurred_at';
+  'tenant: id, tenant_id, occurred_at, action, target_type, request_id, client_request_id; '
+  'kept: always, as the record of who did what';
+comment on table app.failed_sign_ins is
+  'linked: user_id, ip_hash; platform: id, request_id, client_request_id, occurred_at; '
+  'kept: a minute, by app.audit_failed_sign_ins';
 
 select app.give(
   'app.create_audit_partition', 'app.tenant_ip_hash', 'app.audit_failed_sign_ins',

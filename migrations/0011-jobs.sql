@@ -258,7 +258,8 @@ comment on function app.delete_old_jobs is
 -- The class of each column (infra/data-classification.md).
 comment on table app.jobs is
   'personal: payload; linked: idempotency_key, mailed_to; tenant: tenant_id; '
-  'platform: id, kind, run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error, created_at, bounced_at';
+  'platform: id, kind, run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error, created_at, bounced_at; '
+  'kept: 30 days after its end, by app.delete_old_jobs';
 
 select app.give(
   'app.enqueue', 'app.rehearse_enqueue', 'app.lease_jobs', 'app.claimant_of', 'app.claim_jobs', 'app.renew_lease',

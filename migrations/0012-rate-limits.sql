@@ -226,8 +226,12 @@ comment on function app.delete_old_networks is
   'owner: identity_gate; proof: none; callers: identity_worker; definer: deletes from a table that no login reaches';
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.rate_limits is 'linked: key, part_of; platform: window_start, attempts';
-comment on table app.known_networks is 'linked: key; platform: seen_at';
+comment on table app.rate_limits is
+  'linked: key, part_of; platform: window_start, attempts; '
+  'kept: 2 days, by app.delete_old_attempts';
+comment on table app.known_networks is
+  'linked: key; platform: seen_at; '
+  'kept: 30 days after the last sign-in, by app.delete_old_networks';
 
 select app.give(
   'app.is_known_network', 'app.look_at_limit', 'app.count_attempt', 'app.give_back_attempts', 'app.count_attempts', 'app.forget_attempts',

@@ -105,8 +105,14 @@ cross join unnest(g.aliases) as a;
 select app.grant_permission('catalog.read', 'owner', 'admin', 'sales', 'account', 'designer', 'production', 'viewer');
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.styles is 'tenant: id, tenant_id, scope, style_number, name, brand, category, vendors, listed, withdrawn_at, search';
-comment on table app.sizes is 'platform: id, code, position';
-comment on table app.size_aliases is 'platform: alias, size_id';
+comment on table app.styles is
+  'tenant: id, tenant_id, scope, style_number, name, brand, category, vendors, listed, withdrawn_at, search; '
+  'kept: always';
+comment on table app.sizes is
+  'platform: id, code, position; '
+  'kept: always';
+comment on table app.size_aliases is
+  'platform: alias, size_id; '
+  'kept: always';
 
 select app.give('app.search_styles', 'app.resolve_size');

@@ -234,14 +234,18 @@ comment on function app.open_secret_for_service is
 select app.grant_permission('vendor.manage', 'owner', 'admin');
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.vendors is 'platform: code, name, adapter';
+comment on table app.vendors is
+  'platform: code, name, adapter; '
+  'kept: always';
 comment on table app.data_keys is
   'secret: wrapped_key; tenant: id, tenant_id, purpose, status, usable, created_at, retired_at, destroyed_at; '
-  'platform: kms_key_arn';
+  'platform: kms_key_arn; '
+  'kept: always, without the wrapped key once it is destroyed';
 comment on table app.vendor_accounts is
   'secret: sealed_secret; linked: created_by; tenant: id, tenant_id, vendor, label, account_number, status, '
   'verified_at, checked_at, last_error, created_at, rotated_at, revoked_at, secret_version, data_key_id, '
-  'data_key_usable';
+  'data_key_usable; '
+  'kept: always, without the secret once it is revoked';
 
 select app.give(
   'app.secret_versions_grow', 'app.record_opening', 'app.open_vendor_secret', 'app.record_opening_for_service',

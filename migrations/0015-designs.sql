@@ -59,8 +59,11 @@ select app.grant_permission('design.write',   'admin', 'designer');
 select app.grant_permission('design.approve', 'admin');
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.designs is 'linked: approved_by, created_by; tenant: id, tenant_id, name, approved_at, created_at';
+comment on table app.designs is
+  'linked: approved_by, created_by; tenant: id, tenant_id, name, approved_at, created_at; '
+  'kept: always';
 comment on table app.design_assets is
-  'tenant: id, tenant_id, design_id, file_name, media_type, size_bytes, sha256, is_primary, created_at';
+  'tenant: id, tenant_id, design_id, file_name, media_type, size_bytes, sha256, is_primary, created_at; '
+  'kept: until a member removes it';
 
 select app.give('app.name_approver');

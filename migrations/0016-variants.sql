@@ -77,6 +77,12 @@ comment on column app.variants.vendor_size is 'statistics: a size names neither 
 comment on column app.variant_skus.sku is 'statistics: a vendor gives the same SKU to everybody';
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.variants is 'tenant: id, tenant_id, scope, style_id, style_scope, color, size_id, vendor_size, unresolved';
-comment on table app.variant_skus is 'tenant: id, tenant_id, variant_id, variant_scope, vendor, sku, synced_at';
-comment on table app.vendor_prices is 'tenant: tenant_id, variant_id, variant_scope, vendor, unit_price, currency, synced_at';
+comment on table app.variants is
+  'tenant: id, tenant_id, scope, style_id, style_scope, color, size_id, vendor_size, unresolved; '
+  'kept: always';
+comment on table app.variant_skus is
+  'tenant: id, tenant_id, variant_id, variant_scope, vendor, sku, synced_at; '
+  'kept: until its vendor withdraws it';
+comment on table app.vendor_prices is
+  'tenant: tenant_id, variant_id, variant_scope, vendor, unit_price, currency, synced_at; '
+  'kept: until its vendor withdraws it';

@@ -52,4 +52,5 @@ grant select,
 -- The class of each column (infra/data-classification.md).
 comment on table app.sync_runs is
   'linked: started_by; tenant: id, tenant_id, vendor, vendor_account_id, status, created_at, started_at, finished_at, touched_at, takes, '
-  'products, total, position, styles, variants, prices, unresolved, unresolved_sizes, added, dearer, cheaper, withdrawn, withheld, withdraw_most, error';
+  'products, total, position, styles, variants, prices, unresolved, unresolved_sizes, added, dearer, cheaper, withdrawn, withheld, withdraw_most, error; '
+  'kept: always';

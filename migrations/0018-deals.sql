@@ -132,11 +132,17 @@ select app.grant_permission('deal.price.write', 'admin', 'sales');
 comment on column app.deal_lines.color is 'statistics: a color names neither a tenant nor a person';
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.price_breaks is 'tenant: tenant_id, style_id, style_scope, min_quantity, unit_price';
-comment on table app.deal_counters is 'tenant: tenant_id, last_number';
+comment on table app.price_breaks is
+  'tenant: tenant_id, style_id, style_scope, min_quantity, unit_price; '
+  'kept: until it is replaced';
+comment on table app.deal_counters is
+  'tenant: tenant_id, last_number; '
+  'kept: always';
 comment on table app.deals is
-  'personal: customer_name; linked: created_by; tenant: id, tenant_id, number, status, currency, created_at, updated_at';
+  'personal: customer_name; linked: created_by; tenant: id, tenant_id, number, status, currency, created_at, updated_at; '
+  'kept: always';
 comment on table app.deal_lines is
-  'tenant: id, tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source, currency, total';
+  'tenant: id, tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source, currency, total; '
+  'kept: until it is replaced';
 
 select app.give('app.minor_unit', 'app.unit_price', 'app.next_deal_number');

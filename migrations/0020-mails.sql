@@ -138,6 +138,8 @@ comment on function app.mail_of_membership is
   'owner: identity_gate; proof: lease; callers: identity_mailer; definer: reads the recipient of a mail in any tenant';
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.mail_pace is 'platform: next_at';
+comment on table app.mail_pace is
+  'platform: next_at; '
+  'kept: always';
 
 select app.give('app.leased_mail', 'app.mail_of_invitation', 'app.mail_of_user', 'app.mail_of_membership');

@@ -33,7 +33,9 @@ create policy gate on app.service_tenants to identity_gate using (true);
 comment on policy gate on app.service_tenants is 'reads the grants of a service';
 -- SELECT … FOR SHARE requires UPDATE on some column.
 grant select, update (granted_at) on app.service_tenants to identity_gate;
-comment on table app.service_tenants is 'tenant: role, tenant_id, granted_at, revoked_at; platform: role_oid';
+comment on table app.service_tenants is
+  'tenant: role, tenant_id, granted_at, revoked_at; platform: role_oid; '
+  'kept: always, as the record of who may enter';
 
 -- Returns the proof of a session for another service, or null for a session without a tenant. A proof lasts a minute, longer than a
 -- request and the few seconds for which a service may keep what it was told.

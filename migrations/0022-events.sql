@@ -265,11 +265,16 @@ comment on function app.delete_old_events is
   'owner: identity_gate; proof: none; callers: identity_worker; definer: deletes events of all tenants, which no login may';
 
 -- The class of each column (infra/data-classification.md).
-comment on table app.event_actions is 'platform: action, keys';
-comment on table app.deleted_events is 'platform: singleton, xact, id';
+comment on table app.event_actions is
+  'platform: action, keys; '
+  'kept: always';
+comment on table app.deleted_events is
+  'platform: singleton, xact, id; '
+  'kept: always';
 comment on table app.events is
   'linked: actor_user_id, target_id, target_user_id, before, after; tenant: xact, id, tenant_id, occurred_at, action, target_type; '
-  'platform: job_id';
+  'platform: job_id; '
+  'kept: as long as its job or an older event, by app.delete_old_events';
 
 select app.give('app.leaving', 'app.add_event', 'app.enqueue_events', 'app.leased_events', 'app.keep_events',
   'app.delete_old_events');

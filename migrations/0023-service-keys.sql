@@ -195,6 +195,7 @@ comment on function app.memberships_of_tenants is
 -- The class of each column (infra/data-classification.md).
 comment on table app.service_keys is
   'secret: key_hash; personal: created_by, created_reason, ended_by, ended_reason; '
-  'platform: id, name, scopes, created_at, expires_at, revoked_at, used_at';
+  'platform: id, name, scopes, created_at, expires_at, revoked_at, used_at; '
+  'kept: always, as the record of who created and ended it';
 
 select app.give('app.service_of_key', 'app.introspect', 'app.changes', 'app.memberships_of_tenants');

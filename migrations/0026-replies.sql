@@ -43,4 +43,5 @@ select app.give('app.delete_old_replies');
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.replies is
-  'personal: reply; linked: tenant_id, user_id, key_hash, request_hash; platform: id, created_at';
+  'personal: reply; linked: tenant_id, user_id, key_hash, request_hash; platform: id, created_at; '
+  'kept: 24 hours, by app.delete_old_replies';

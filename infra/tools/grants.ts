@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { functionsPage } from './functions-page.ts'
 import { writeGenerated } from './generated.ts'
+import { CLASSIFICATION, withPeriods } from './kept.ts'
 import { readOpenPolicies } from './open-policies.ts'
 import { MIGRATIONS } from '#infra/local/postgres/database.ts'
 import { startPostgres } from '#infra/local/postgres/postgres.ts'
@@ -14,7 +15,7 @@ import { readDefinitions } from '#shared/doctor/definitions.ts'
 import { readFunctions } from '#shared/doctor/functions.ts'
 import { readGrants } from '#shared/doctor/grants.ts'
 
-// Migrates a new database and writes what it grants, the list of its functions and a digest of each definition. Review the diff of the files as you review the
+// Migrates a new database and writes what it grants, the list of its functions, a digest of each definition and how long rows are kept. Review the diff of the files as you review the
 // migration. `--check` only says whether they are up to date.
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -46,6 +47,8 @@ try {
     functionsPage(functions, await readOpenPolicies(sql)),
     'npm run grants',
   )
+  const page = await readFile(CLASSIFICATION, 'utf8')
+  await writeGenerated(CLASSIFICATION, await withPeriods(page, sql), 'npm run grants')
 } finally {
   await sql.end({ timeout: 1 })
   await server.stop('immediate')

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
+import { withPeriods } from '#infra/tools/kept.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 
 const database = await createTestDatabase()
@@ -12,6 +13,7 @@ const CLASSES = header.split('|').map((name) => name.trim())
 /** Returns the columns that the comment of a table names, with their classes: `secret: token_hash; linked: id, user_id`. */
 const classed = (comment: string | null): [column: string, name: string][] =>
   (comment ?? '').split('; ').flatMap((part) => {
+    if (part.startsWith('kept: ')) return []
     const [name = '', columns = ''] = part.split(': ')
     return columns.split(', ').map((column): [string, string] => [column, name])
   })
@@ -31,47 +33,25 @@ test('the comment of each table gives each column exactly one class of infra/dat
   }
 })
 
-const maintenance = readFileSync(new URL('../../../functions/workers/maintain/queries.ts', import.meta.url), 'utf8')
-const deletionsIn = (text: string): string[] => text.match(/\bapp\.delete_old_\w+/g) ?? []
+test('the comment of each table says how long a row is kept, and infra/data-classification.md says the same', async () => {
+  expect(await withPeriods(page, database.admin), 'the page is stale: run `npm run grants`').toBe(page)
+})
 
-interface Rule {
-  readonly data: string
-  readonly period: string
-  readonly by: string
-}
-
-const [, periods = ''] = /^## How long it is kept$([^]*?)^## /m.exec(page) ?? []
-const rules: readonly Rule[] = [...periods.matchAll(/^\| (?!Data \|)(.+?) \| (.+?) \| ?(.*?) ?\|$/gm)].map(
-  ([, data = '', period = '', by = '']) => ({ data, period, by }),
-)
-
-test('each rule of how long data is kept has a deletion of the same period, and each deletion a rule', async () => {
-  const functions = await database.admin<{ name: string; periods: string[] }[]>`
-    select 'app.' || p.proname as name,
-           array(select distinct m[1] from regexp_matches(p.prosrc, 'interval ''([^'']+)''', 'g') m) as periods
+test('each function that deletes old rows is in the comment of a table with its period, and a worker calls it', async () => {
+  const functions = await database.admin<{ name: string; periods: string[]; kept: string | null }[]>`
+    select p.proname as name,
+           array(select distinct m[1] from regexp_matches(p.prosrc, 'interval ''([^'']+)''', 'g') m) as periods,
+           (select obj_description(c.oid, 'pg_class') from pg_class c
+             where obj_description(c.oid, 'pg_class') ~ format('; kept: [^;]*, by app[.]%s$', p.proname)) as kept
       from pg_proc p where p.pronamespace = 'app'::regnamespace and p.proname like 'delete\\_old\\_%'`
-  const called = deletionsIn(maintenance)
+  const sources = globSync('functions/workers/**/*.ts').map((file) => readFileSync(file, 'utf8'))
   expect(functions.length).toBeGreaterThan(5)
-  expect(rules.length).toBeGreaterThan(functions.length)
-  const missing = (names: readonly string[], known: readonly string[], fault: string) =>
-    names.filter((name) => !known.includes(name)).map((name) => `${name} ${fault}`)
-  const named = rules.flatMap(({ by }) => deletionsIn(by))
-  const existing = functions.map(({ name }) => name)
-  expect([
-    ...missing(existing, named, 'has no rule in infra/data-classification.md'),
-    ...missing(existing, called, 'is not in DELETIONS of functions/workers/maintain/queries.ts'),
-    ...missing([...named, ...called], existing, 'is no function of the database'),
-    ...rules
-      .filter(({ period, by }) => by === '' && !period.startsWith('no automatic deletion'))
-      .map(({ data }) => `the rule of ${data} names nothing that deletes`),
-    ...rules.flatMap(({ data, period, by }) =>
-      functions
-        .filter(
-          ({ name, periods: kept }) => deletionsIn(by).includes(name) && kept.some((each) => !period.includes(each)),
-        )
-        .map(({ name, periods: kept }) => `the rule of ${data} says ${period}, and ${name} ${kept.join()}`),
-    ),
-  ]).toEqual([])
+  const faults = functions.flatMap(({ name, periods, kept }) => [
+    ...(kept === null ? [`the comment of no table ends with: , by app.${name}`] : []),
+    ...periods.filter((period) => !kept?.includes(`kept: ${period}`)).map((period) => `${name} keeps ${period}`),
+    ...(sources.some((source) => source.includes(`app.${name}(`)) ? [] : [`no worker calls app.${name}`]),
+  ])
+  expect(faults).toEqual([])
 })
 
 /** Columns of the class tenant that name a tenant, or what it has. */

@@ -14,7 +14,7 @@ alter table app.tags alter column name set statistics 0;
 select app.enforce_tenant('app.tags');
 grant select (id, tenant_id, name), insert (tenant_id, name), delete on app.tags to identity_app;
 grant select (id, tenant_id, name), update (words) on app.tags to identity_worker;
-comment on table app.tags is 'tenant: id, tenant_id, name, words, created_at';
+comment on table app.tags is 'tenant: id, tenant_id, name, words, created_at; kept: 400 days, by app.delete_old_tags';
 
 select app.grant_permission('tag.read', 'admin', 'sales', 'viewer');
 select app.grant_permission('tag.write', 'admin', 'sales');
