@@ -34,6 +34,7 @@ const DEFAULT_MAX_START_KILOBYTES = 160
 const MAX_START_KILOBYTES: Readonly<Record<string, number>> = {
   auth: 190,
   'vendor-accounts': 180,
+  members: 165,
   // What the pages may have at most, besides the AWS SDK.
   web: 250,
 }

@@ -9,9 +9,12 @@ const isKind = (text: string): text is ProblemKind => Object.hasOwn(PROBLEMS, te
 export const showProblem = page({
   route: 'GET /problems/{kind}',
   access: 'anyone',
-  async handle({ params: { kind }, t }) {
+  async handle({ params: { kind }, language }) {
     if (!isKind(kind)) throw notFound('no such kind of problem')
-    const { titles, actions, about, ...labels } = t.problemPages
+    // Few open it, so a start of the function reads none of these texts.
+    const { problemPages } =
+      language === 'es' ? await import('#web/texts/es/problems.ts') : await import('#web/texts/en/problems.ts')
+    const { titles, actions, about, ...labels } = problemPages
     return view({
       title: titles[kind],
       content: html`<div class="prose"><p>${actions[kind]}</p></div>

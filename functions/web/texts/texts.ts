@@ -19,9 +19,7 @@ import { vendors } from '#web/texts/vendors.ts'
 import { verifyEmail } from '#web/texts/verify-email.ts'
 import type { About, NoticeText } from '#web/texts/notice-text.ts'
 import * as enCommon from '#web/texts/en/common.ts'
-import * as enProblems from '#web/texts/en/problems.ts'
 import * as esCommon from '#web/texts/es/common.ts'
-import * as esProblems from '#web/texts/es/problems.ts'
 
 /** The texts of the pages by subject. The Spanish of a subject has the type of its English: a missing text does not compile. */
 const SUBJECTS = {
@@ -64,7 +62,7 @@ export interface GivenNotice {
   readonly about: Partial<About>
 }
 
-const common = { ...enCommon, ...enProblems }
+const common = { ...enCommon }
 
 /** Every text of the pages in one language. */
 export type Texts = Subjects & typeof common & { readonly notices: Readonly<Record<Notice, NoticeText>> }
@@ -77,5 +75,5 @@ function textsOf(language: Language, others: typeof common): Texts {
 
 export const TEXTS: Readonly<Record<Language, Texts>> = {
   en: textsOf('en', common),
-  es: textsOf('es', { ...esCommon, ...esProblems }),
+  es: textsOf('es', { ...esCommon }),
 }

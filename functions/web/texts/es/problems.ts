@@ -1,4 +1,5 @@
 import type { ProblemKind } from '#shared/base/problem.ts'
+import type * as en from '#web/texts/en/problems.ts'
 
 const titles: Readonly<Record<ProblemKind, string>> = {
   'validation-failed': 'Solicitud no válida',
@@ -55,7 +56,7 @@ const actions: Readonly<Record<ProblemKind, string>> = {
     'Una parte del servicio no responde. Envíe la solicitud de nuevo tras los segundos de `Retry-After`. Una escritura puede haber surtido efecto.',
 }
 
-export const problemPages = {
+export const problemPages: typeof en.problemPages = {
   titles,
   actions,
   status: 'Estado HTTP',
