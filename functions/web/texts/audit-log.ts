@@ -1,10 +1,7 @@
-import { AUDIT_TEXTS } from '#shared/audit/actions.ts'
 import type { ShownField } from '#shared/audit/fields.ts'
 import type { BounceCause } from '#shared/mail/bounces.ts'
 import type { Language } from '#shared/schema/language.ts'
 import { byLanguage } from '#web/texts/by-language.ts'
-
-const actions = byLanguage(AUDIT_TEXTS)
 
 /** What the fields of entries are called. */
 const FIELDS: Readonly<Record<ShownField, Readonly<Record<Language, string>>>> = {
@@ -93,7 +90,6 @@ const en = {
   filter: (filters: string) => `Filter: ${filters}`,
   causes: causes.en,
   fields: fields.en,
-  actions: actions.en,
   navigation: { label: 'Audit log', purpose: 'Who did what, and when.' },
 }
 
@@ -142,7 +138,6 @@ const es: typeof en = {
   filter: (filters) => `Filtro: ${filters}`,
   causes: causes.es,
   fields: fields.es,
-  actions: actions.es,
   navigation: { label: 'Auditoría', purpose: 'Quién hizo qué, y cuándo.' },
 }
 

@@ -4,7 +4,15 @@ import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
 import { present } from '#web/http/query.ts'
 import { type PageReply, redirect, text, view } from '#web/http/reply.ts'
-import { errorsIn, fieldsOf, findPeople, isSearchable, Query, sentFilter } from '#web/pages/audit-log/filter.ts'
+import {
+  actionsIn,
+  errorsIn,
+  fieldsOf,
+  findPeople,
+  isSearchable,
+  Query,
+  sentFilter,
+} from '#web/pages/audit-log/filter.ts'
 import { onPaper } from '#web/pages/audit-log/on-paper.ts'
 import { empty, withQuery } from '#web/view/parts.ts'
 import { numbersIn } from '#web/view/number.ts'
@@ -42,7 +50,7 @@ export const chooseDownload = page({
     return view({
       title: texts.downloadTitle,
       content: html`<p>${texts.downloadText}</p>
-${onPaper(context, query, people, 'quiet')}
+${onPaper(context, query, people, { look: 'quiet', actions: await actionsIn(language) })}
 ${
   newest === null || oldest === null
     ? empty(texts.noneTitle, html`<p>${texts.none}</p>`)

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
-import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
 import type { Client, ReplyOf } from '#shared/client/client.ts'
+import type { Language } from '#shared/schema/language.ts'
+import type { ActionTexts } from '#web/texts/audit-actions.ts'
 import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { DAYS, dayName, isDay, startOfDay } from '#web/view/time.ts'
 import type { FieldMessage, Ui } from '#web/view/ui.ts'
@@ -21,7 +22,7 @@ export const Query = v.object({
   who: Text,
   /** One person of those whom `who` finds. */
   actor: v.fallback(v.nullable(v.pipe(v.string(), v.uuid())), null),
-  action: v.fallback(v.nullable(v.picklist(Object.keys(AUDIT_ACTIONS))), null),
+  action: v.fallback(v.nullable(v.pipe(v.string(), v.regex(/^[a-z_]+\.[a-z_]+$/))), null),
   from: Text,
   to: Text,
   sign_ins: v.fallback(v.nullable(v.picklist(['shown'])), null),
@@ -87,6 +88,10 @@ export async function find(call: Client['call'], query: Query, timezone: string)
   })
   return { people, log }
 }
+
+/** Returns how the pages show each action, in a language. */
+export const actionsIn = async (language: Language): Promise<ActionTexts> =>
+  (await import('#web/texts/audit-actions.ts')).auditActions[language]
 
 /** Returns what is wrong with the days of the filter. */
 export function errorsIn({ language, t }: Ui, query: Query): FieldMessage[] {

@@ -4,9 +4,19 @@ import { FormRefused } from '#web/http/refusal.ts'
 import { type View, view } from '#web/http/reply.ts'
 import { nameOf } from '#web/pages/members/people.ts'
 import { entriesByDay } from '#web/pages/audit-log/entries.ts'
-import { errorsIn, fieldsOf, find, type Found, MOST_PEOPLE, type Person, Query } from '#web/pages/audit-log/filter.ts'
+import {
+  actionsIn,
+  errorsIn,
+  fieldsOf,
+  find,
+  type Found,
+  MOST_PEOPLE,
+  type Person,
+  Query,
+} from '#web/pages/audit-log/filter.ts'
 import { onPaper } from '#web/pages/audit-log/on-paper.ts'
 import { wordsOf } from '#web/pages/audit-log/words.ts'
+import type { ActionTexts } from '#web/texts/audit-actions.ts'
 import { filters } from '#web/view/filters.ts'
 import { numbersIn } from '#web/view/number.ts'
 import { empty, paging, withQuery } from '#web/view/parts.ts'
@@ -26,19 +36,19 @@ export const listEntries = page({
     const found = data ?? (await find(call, query, session.tenant.timezone))
     if (found.people.length > MOST_PEOPLE)
       throw new FormRefused({ field: 'who', message: t.auditLog.tooManyPeople(MOST_PEOPLE) })
-    return logView(context, query, found)
+    return logView(context, query, found, await actionsIn(context.language))
   },
-  again: async (context) => logView(context, context.query, null),
+  again: async (context) => logView(context, context.query, null, await actionsIn(context.language)),
 })
 
 /** The filters with the entries that they find. Null: the filters were refused. */
-function logView(context: ShopUi, query: Query, found: Found | null): View {
+function logView(context: ShopUi, query: Query, found: Found | null, texted: ActionTexts): View {
   const { auditLog: texts } = context.t
   const { action, from, to, sign_ins: signIns } = query
   const people = found === null ? [] : peopleOf(query, found)
   return view({
     title: texts.title,
-    content: html`${found !== null && onPaper(context, query, people, 'paper')}
+    content: html`${found !== null && onPaper(context, query, people, { look: 'paper', actions: texted })}
 ${filters(context, texts.filters, [
   {
     name: 'who',
@@ -50,7 +60,7 @@ ${filters(context, texts.filters, [
     name: 'action',
     label: texts.action,
     value: action,
-    options: [{ value: '', label: texts.anything }, ...actions(texts)],
+    options: [{ value: '', label: texts.anything }, ...actions(texted)],
   },
   { name: 'from', label: texts.from, type: 'date', value: from, ...DAYS },
   { name: 'to', label: texts.to, type: 'date', value: to, ...DAYS },
@@ -65,13 +75,11 @@ ${filters(context, texts.filters, [
   },
 ])}
 ${people.length > 0 && named(context, query, people)}
-${found !== null && listed(context, query, found)}`,
+${found !== null && listed(context, query, found, texted)}`,
   })
 }
 
-type Texts = ShopUi['t']['auditLog']
-
-const actions = ({ actions: labels }: Texts) =>
+const actions = (labels: ActionTexts) =>
   Object.entries(labels)
     .map(([value, [label]]) => ({ value, label }))
     .toSorted((a, b) => a.label.localeCompare(b.label))
@@ -93,7 +101,7 @@ function named({ t, path }: ShopUi, query: Query, people: readonly Person[]): Ht
   return html`<p>${t.auditLog.entriesOf} ${names.map((name, at) => html`${at > 0 && ', '}${name}`)}. <a class="screen" href="${withQuery(path, { ...fieldsOf(query), who: null, actor: null })}">${t.auditLog.everybody}</a></p>`
 }
 
-function listed(ui: ShopUi, query: Query, { log }: Found): Html {
+function listed(ui: ShopUi, query: Query, { log }: Found, texted: ActionTexts): Html {
   const { auditLog: texts } = ui.t
   if (log === null) return empty(texts.noneTitle, html`<p>${texts.nobody}</p>`)
   const { data, next_cursor: next, position, roles = [] } = log
@@ -106,6 +114,6 @@ function listed(ui: ShopUi, query: Query, { log }: Found): Html {
     html`<p class="quiet">${texts.place(number.format(first), number.format(first + data.length - 1), position.more ? texts.moreThan(total) : total)}</p>`
   }
 <p class="screen"><a href="${withQuery(`${ui.path}/download`, fieldsOf(query))}">${texts.download}</a></p>
-${entriesByDay(ui, data, wordsOf(ui, roles))}
+${entriesByDay(ui, data, wordsOf(ui, roles, texted))}
 ${paging(ui, { query: fieldsOf(query), cursor: query.cursor, next, previous: position?.previous_cursor ?? null })}`
 }

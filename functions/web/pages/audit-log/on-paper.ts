@@ -2,14 +2,20 @@ import { type Html, html } from '#web/http/html.ts'
 import type { ShopUi } from '#web/http/page.ts'
 import type { Person, Query } from '#web/pages/audit-log/filter.ts'
 import { nameOf } from '#web/pages/members/people.ts'
+import type { ActionTexts } from '#web/texts/audit-actions.ts'
 import { absolute, dayName } from '#web/view/time.ts'
 
 /** The shop, the time and what the filters say: for a print, which does not have the filters themselves, and for a download. */
-export function onPaper(ui: ShopUi, query: Query, people: readonly Person[], look: 'paper' | 'quiet'): Html {
+export function onPaper(
+  ui: ShopUi,
+  query: Query,
+  people: readonly Person[],
+  { look, actions }: { readonly look: 'paper' | 'quiet'; readonly actions: ActionTexts },
+): Html {
   const { auditLog: texts } = ui.t
   const { language, session } = ui
   const { who, action, from, to, sign_ins: signIns } = query
-  const label = action === null ? undefined : Object.entries(texts.actions).find(([name]) => name === action)?.[1][0]
+  const label = action === null ? undefined : Object.entries(actions).find(([name]) => name === action)?.[1][0]
   const shown = people.length === 0 ? who : people.map((user) => nameOf({ user })).join(', ')
   const said = [
     shown !== null && `${texts.who}: ${shown}`,

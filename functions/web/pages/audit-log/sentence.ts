@@ -1,6 +1,7 @@
 import type { Named } from '#shared/audit/actions.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import type { Entry, Words } from '#web/pages/audit-log/words.ts'
+import type { ActionTexts } from '#web/texts/audit-actions.ts'
 import type { Texts } from '#web/texts/texts.ts'
 
 /** An entry as a sentence. */
@@ -35,8 +36,7 @@ export function say(texts: Texts['auditLog'], entry: Entry, words: Words): Said 
     thing: (unnamed, kind) => (name === '' ? unnamed : `${kind} ${name}`),
     value,
   }
-  const known: Readonly<Record<string, Texts['auditLog']['actions'][keyof Texts['auditLog']['actions']]>> =
-    texts.actions
+  const known: Readonly<Record<string, ActionTexts[keyof ActionTexts]>> = words.actions
   const [, sentence] = (Object.hasOwn(known, action) ? known[action] : undefined) ?? []
   const text = sentence === undefined ? texts.other(who, action) : sentence(named)
   if (typeof email === 'string' && text.includes(shownEmail(email))) fields.add('email')

@@ -3,6 +3,7 @@ import { EVERY_PERMISSION } from '#shared/identity/permissions.ts'
 import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import type { ReplyOf } from '#shared/client/client.ts'
+import type { ActionTexts } from '#web/texts/audit-actions.ts'
 import { numbersIn } from '#web/view/number.ts'
 import { absolute } from '#web/view/time.ts'
 import type { Ui } from '#web/view/ui.ts'
@@ -12,6 +13,7 @@ export type Entry = Log['data'][number]
 
 /** What the fields of entries are called, and what their values say. */
 export interface Words {
+  readonly actions: ActionTexts
   readonly label: (field: string) => string
   readonly value: (field: string, value: unknown) => string
 }
@@ -24,10 +26,10 @@ const kindOf = (name: string) => (isField(name) ? AUDIT_FIELDS[name] : 'text')
 export const isShown = (field: string): boolean => kindOf(field) !== 'internal'
 
 /** Returns the words for entries of a shop with these roles. */
-export function wordsOf(ui: Ui, roles: NonNullable<Log['roles']>): Words {
+export function wordsOf(ui: Ui, roles: NonNullable<Log['roles']>, actionTexts: ActionTexts): Words {
   const { t, language } = ui
   const { auditLog: texts } = t
-  const actions: Readonly<Record<string, readonly [string, unknown]>> = texts.actions
+  const actions: Readonly<Record<string, readonly [string, unknown]>> = actionTexts
   const labels = new Map(roles.map((role) => [role.code, roleName(language, role)]))
   const known = (table: Readonly<Record<string, string>>, code: string) =>
     Object.hasOwn(table, code) ? table[code] : undefined
@@ -50,6 +52,7 @@ export function wordsOf(ui: Ui, roles: NonNullable<Log['roles']>): Words {
     return said[kind]?.(value) ?? value
   }
   return {
+    actions: actionTexts,
     label: (field) => known(texts.fields, field) ?? spaced(field),
     value: (field, value) => {
       const items: readonly unknown[] = Array.isArray(value) ? value : [value]
