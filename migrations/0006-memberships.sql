@@ -1,4 +1,4 @@
--- Memberships: a user in a tenant, with a role.
+-- Memberships: a user in a tenant, with a role. It has more than 300 lines, because a noun has one file.
 set local role identity_owner;
 
 create table app.memberships (
@@ -308,7 +308,7 @@ $$;
 
 comment on function app.list_members is
   'owner: identity_gate; proof: ticket; callers: identity_app; '
-  'definer: reads the users of a tenant without a proof for each row';
+  'definer: reads the users of a tenant without a proof for each row; long: members and invitations are one list';
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.memberships is

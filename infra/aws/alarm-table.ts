@@ -1,3 +1,5 @@
+// It has more than 300 lines, because it is one list: every alarm.
+
 /** Whom an alarm tells. */
 export const SEVERITIES = {
   wake: 'wakes the person on call',

@@ -19,6 +19,8 @@ const EXCEPTIONS: Readonly<Record<string, object>> = {
     secret: VENDOR?.secret,
   },
   'PUT /v1/vendor-accounts/{id}/secret': { secret: VENDOR?.secret },
+  // The example of the schema is the name of a role that POST /v1/roles made.
+  'PATCH /v1/roles/{id}': { label: 'Day shift' },
 }
 
 /**

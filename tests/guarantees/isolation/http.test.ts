@@ -279,6 +279,6 @@ describe('guarantee 8: another tenant’s resource looks like one that does not 
       `${route.endpoint.method} ${withId(route.endpoint.path, ids)}${sampleQuery(route)}`,
       { token, body: sampleBody(route, ids) },
     )
-    expect(response.status).toBeLessThan(300)
+    expect(response.status, response.text).toBeLessThan(300)
   })
 })

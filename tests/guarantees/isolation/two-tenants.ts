@@ -187,7 +187,8 @@ async function makeUsers(admin: postgres.Sql, own: string, other: string): Promi
   }
   await admin`
     with person as (insert into app.users (email, disabled_at) values ('disabled@acme.test', now()) returning id)
-    insert into app.memberships (tenant_id, user_id, role_id, accepted_at) select ${own}, id, 1, now() from person`
+    insert into app.memberships (tenant_id, user_id, role_id, accepted_at, listed_as)
+    select ${own}, id, 1, now(), app.listed_as(null, 'disabled@acme.test') from person`
   const known = async (email: string): Promise<string> =>
     (await admin<{ id: string }[]>`select id from app.users where email = ${email}`)[0]?.id ?? ''
   return [
