@@ -18,7 +18,7 @@ export async function furnish(browser: Browser, stack: StackInfo): Promise<strin
   await page.getByLabel('Email address').fill('page@browser.test')
   await page.getByRole('button', { name: 'Send invitations' }).click()
   await connectVendor(browser, stack, 'owner@acme.test', 'acme-print')
-  await page.goto('/s/acme-print/roles')
+  await page.goto('/s/acme-print/roles/new')
   await page.getByLabel('Name').fill('Night shift')
   await page.getByLabel('Code').fill('night-shift')
   await page.getByRole('button', { name: 'Add the role' }).click()
