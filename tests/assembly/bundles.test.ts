@@ -35,9 +35,10 @@ const MAX_START_KILOBYTES: Readonly<Record<string, number>> = {
   auth: 190,
   'vendor-accounts': 180,
   members: 165,
+  // The digests of what the migrations make.
+  migrate: 215,
   // What the pages may have at most, besides the AWS SDK.
-  // 250 KiB: the pages, and their texts in both languages.
-  web: 256,
+  web: 250,
 }
 
 /** CPU time that a start may take besides that of a function that does nothing. */
