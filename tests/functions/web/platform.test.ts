@@ -50,12 +50,12 @@ it('has no image and no link of the platform where the operator set none', async
 })
 
 it('leads a person whose role has no page here to the other applications, and nobody else', async () => {
-  const { body } = await named.signedIn('sales@acme.test', 'acme-print').then((browser) => browser.page)
+  const { body } = await named.signedIn('designer@acme.test', 'acme-print').then((browser) => browser.page)
   expect(body).toContain('<a href="https://quotes.prints.test/?a=1&amp;b=2">Quotes &amp; &lt;b&gt;orders&lt;/b&gt;</a>')
   expect(body).toContain('<a href="https://art.prints.test/">Artwork</a>')
   const owner = await named.signedIn('owner@acme.test', 'acme-print')
   expect(owner.page.body).not.toContain('art.prints.test')
-  const alone = await unnamed.signedIn('sales@acme.test', 'acme-print')
+  const alone = await unnamed.signedIn('designer@acme.test', 'acme-print')
   expect(alone.page.body).not.toContain('other applications')
 })
 
