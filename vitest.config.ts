@@ -10,7 +10,7 @@ const ROUNDS = [
   'tests/guarantees/faults/{cache,postgres}.test.ts',
   'tests/guarantees/isolation/{guarantees,http}.test.ts',
   'tests/functions/deals/exactness.test.ts',
-  'tests/functions/web/between-pages.test.ts',
+  'tests/functions/web/{between-pages,days}.test.ts',
 ]
 // Tests of the templates of the stages: npm run test:stages.
 const STAGES = 'tests/infra/aws/**'

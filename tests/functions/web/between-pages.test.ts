@@ -368,7 +368,7 @@ const expectTyped = (browser: Browser, typed: readonly string[], route: string) 
   expect(browser.page.body).not.toContain(VENDOR?.secret)
 }
 
-describe.each(oneOf(3, ofSession))('%s', (route, page) => {
+describe.each(oneOf(5, ofSession))('%s', (route, page) => {
   let world: World
   beforeAll(async () => {
     world = await furnished()
@@ -480,7 +480,7 @@ const WRONG = [
 ]
 
 const withFields = ofSession.filter(([, page]) => page.form !== null)
-it.each(oneOf(3, withFields))(
+it.each(oneOf(5, withFields))(
   '%s refuses each wrong value in words of its own, in each language',
   async (route, page) => {
     const world = await furnished()

@@ -5,7 +5,7 @@ import { operate, type TenantCommand } from '#functions/workers/operate/operate.
 import type { Database } from '#shared/db/connect.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { INSTRUCTION } from '#tests/support/operator.ts'
-import { variants } from '#tests/support/rounds.ts'
+import { oneOf, variants } from '#tests/support/rounds.ts'
 import { ticketOf } from '#tests/support/proof.ts'
 import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
 import { createServiceLogin, type ServiceLogin } from '#tests/support/service-login.ts'
@@ -91,7 +91,7 @@ async function expectWithin2s(what: string, attempt: () => Promise<number>): Pro
   expect.soft(tookMs, what).toBeLessThan(WITHIN_MS)
 }
 
-it.each(underHolders)('answers a revocation within 2 s under %s', async (_holder, hold, ways) => {
+it.each(oneOf(2, underHolders))('answers a revocation within 2 s under %s', async (_holder, hold, ways) => {
   for (const [how, revoke] of ways) {
     await expectWithin2s(how, async () => {
       const person = await newPerson(service)

