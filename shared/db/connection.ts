@@ -1,6 +1,6 @@
 import type { SecureContext } from 'node:tls'
 import postgres from 'postgres'
-import { DatabaseUnavailable, errorCode } from '#shared/db/failure.ts'
+import { DatabaseUnavailable, errorCode, INVALID_PASSWORD } from '#shared/db/failure.ts'
 import { clientOptions, type ReadLogin } from '#shared/db/login.ts'
 import { log } from '#shared/base/log.ts'
 import { startupSettings } from '#shared/db/role-settings.ts'
@@ -26,7 +26,6 @@ export interface Connection {
   readonly end: () => Promise<void>
 }
 
-const INVALID_PASSWORD = '28P01'
 // The warning of app.clean (migration 0001) before it ends the connection.
 const UNCLEAN = 'TN500'
 // The error of app.current_tenant and of the functions that enter a tenant, for what the database did not seal.

@@ -17,6 +17,9 @@ const text = (error: object, key: string): string => {
 export const errorCode = (error: unknown): string =>
   typeof error === 'object' && error !== null ? text(error, 'code') : ''
 
+/** The SQLSTATE for a login whose password is refused. */
+export const INVALID_PASSWORD = '28P01'
+
 /** The SQLSTATE for a row that references a missing row, and for deleting a row that is still referenced. */
 export const FOREIGN_KEY_VIOLATION = '23503'
 

@@ -15,7 +15,6 @@ const LAST_TRY_MS = 1500
  * (app.end_blockers). If it was ended itself before it committed anything, runs it again. Rejects as `revoke` does.
  */
 export async function withoutVeto<T>(database: Pick<Database, 'besides'>, revoke: () => Promise<T>): Promise<T> {
-  const lastTry = performance.now() + LAST_TRY_MS
   const done = new AbortController()
   const watch = watching(database, done.signal).catch((error: unknown) => {
     if (!done.signal.aborted)
@@ -24,16 +23,20 @@ export async function withoutVeto<T>(database: Pick<Database, 'besides'>, revoke
       })
   })
   try {
-    for (;;) {
-      try {
-        return await revoke()
-      } catch (error) {
-        if (!(error instanceof NothingCommitted) || performance.now() > lastTry) throw error
-      }
-    }
+    return await untilCommitted(revoke, performance.now() + LAST_TRY_MS)
   } finally {
     done.abort()
     void watch
+  }
+}
+
+/** Runs a revocation again while it was ended before it committed anything, until `lastTry` by the clock of the process. */
+async function untilCommitted<T>(revoke: () => Promise<T>, lastTry: number): Promise<T> {
+  try {
+    return await revoke()
+  } catch (error) {
+    if (!(error instanceof NothingCommitted) || performance.now() > lastTry) throw error
+    return untilCommitted(revoke, lastTry)
   }
 }
 

@@ -6,7 +6,7 @@ import type { Language } from '#shared/schema/language.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 
 /** Who gets an email, in which language, and in which time zone it names times. */
-interface Recipient {
+export interface Recipient {
   readonly email: string
   readonly language: Language
   /** The time zone of the shop that it is about, or of the recipient's first one. Null: UTC. */
@@ -14,7 +14,7 @@ interface Recipient {
 }
 
 /** Somebody with an account. */
-interface UserContact extends Recipient {
+export interface UserContact extends Recipient {
   readonly full_name: string | null
 }
 

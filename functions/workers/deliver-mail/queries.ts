@@ -1,22 +1,11 @@
 import type { Sql } from '#shared/db/connect.ts'
 import { limitValue } from '#shared/db/composite.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
-import type { Language } from '#shared/schema/language.ts'
+import type { Recipient, UserContact } from '#shared/mail/templates.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
 import type { StoredToken } from '#shared/identity/token.ts'
 
-// The functions of migration 0020 return the recipient of a leased mail. They throw TN403 when the lease has ended.
-
-interface Recipient {
-  readonly email: string
-  readonly language: Language
-  readonly timezone: string | null
-}
-
-/** A user. The time zone is that of the tenant of the mail, or of the first that they joined. */
-interface UserContact extends Recipient {
-  readonly full_name: string | null
-}
+// The functions of migration 0020 return the recipient of a leased mail, with the time zone of its tenant or of the user's first. They throw TN403 when the lease has ended.
 
 /** The token in a link. */
 interface Link {

@@ -1,15 +1,13 @@
 import type { SecureContext } from 'node:tls'
 import postgres from 'postgres'
-import { errorCode } from '#shared/db/failure.ts'
 import { assertHealthy, inOneLine } from '#shared/doctor/doctor.ts'
-import { clientOptions, type Login, type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
+import { clientOptions, type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 import { migrate } from '#shared/db/migrate.ts'
 import { scramVerifier } from '#shared/db/scram.ts'
+import { QUIET, signIn } from '#shared/db/sign-in.ts'
 import { untilFree } from '#shared/db/until-free.ts'
 import { log } from '#shared/base/log.ts'
 
-const QUIET = { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () => {} }
-const INVALID_PASSWORD = '28P01'
 // A dump of the audit log has its lock for as long as it takes.
 const WHEN_BUSY = { tries: 30, pauseMs: 1000 }
 
@@ -64,20 +62,7 @@ export async function bringUp(options: {
  * during a rotation would lock the role out when the rotation ends.
  */
 async function isCurrent(role: ReadLogin, trust: SecureContext | null): Promise<boolean> {
-  if (await signsIn(await role('AWSCURRENT'), trust)) return true
+  if (await signIn(await role('AWSCURRENT'), trust)) return true
   const pending = await role('AWSPENDING').catch(() => null)
-  return pending !== null && (await signsIn(pending, trust))
-}
-
-async function signsIn(login: Login, trust: SecureContext | null): Promise<boolean> {
-  const sql = postgres({ ...clientOptions(login, trust), ...QUIET })
-  try {
-    await sql`select`
-    return true
-  } catch (error) {
-    if (errorCode(error) === INVALID_PASSWORD) return false
-    throw error
-  } finally {
-    await sql.end({ timeout: 1 })
-  }
+  return pending !== null && (await signIn(pending, trust))
 }

@@ -1,14 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager'
-import postgres from 'postgres'
 import * as v from 'valibot'
-import { errorCode } from '#shared/db/failure.ts'
-import { clientOptions, Login, type TlsOptions, trustFor } from '#shared/db/login.ts'
+import { Login, type TlsOptions, trustFor } from '#shared/db/login.ts'
 import { scramVerifier } from '#shared/db/scram.ts'
+import { signIn } from '#shared/db/sign-in.ts'
 import { type SecretVersions, secretVersions } from './secret-versions.ts'
 
-const QUIET = { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () => {} }
-const INVALID_PASSWORD = '28P01'
 const PASSWORD_BYTES = 36
 
 /** What Secrets Manager sends: https://docs.aws.amazon.com/secretsmanager/latest/userguide/rotate-secrets_lambda-functions.html */
@@ -83,21 +80,13 @@ async function loginOf(versions: SecretVersions, label: string, token?: string):
   return parsed.output
 }
 
-const signsIn = (login: Login, security: TlsOptions): Promise<boolean> => replaced(login, null, security)
+const signsIn = (login: Login, security: TlsOptions): Promise<boolean> => signIn(login, trustFor(security))
 
-/** Signs in, and replaces the login's own password if another is given. Returns false when the password is refused. */
-async function replaced(login: Login, password: string | null, security: TlsOptions): Promise<boolean> {
-  const sql = postgres({ ...clientOptions(login, trustFor(security)), ...QUIET })
-  try {
+/** Signs in and replaces the login's own password. Returns false when the present password is refused. */
+const replaced = (login: Login, password: string, security: TlsOptions): Promise<boolean> =>
+  signIn(login, trustFor(security), async (sql) => {
     // ALTER ROLE takes no parameters; format() quotes. The verifier keeps the password out of logs and statistics.
     const [statement] = await sql<{ text: string }[]>`
-      select format('alter role current_user password %L', ${password === null ? '' : scramVerifier(password)}::text) as text`
-    if (password !== null) await sql.unsafe(statement?.text ?? '')
-    return true
-  } catch (error) {
-    if (errorCode(error) === INVALID_PASSWORD) return false
-    throw error
-  } finally {
-    await sql.end({ timeout: 1 })
-  }
-}
+      select format('alter role current_user password %L', ${scramVerifier(password)}::text) as text`
+    await sql.unsafe(statement?.text ?? '')
+  })
