@@ -242,6 +242,7 @@ function grant(role: IRole, needs: readonly Need[], context: FunctionContext): R
       : {}),
     ...(needs.includes('pepper') ? { PEPPER_SECRET_ID: readable(secrets.pepper) } : {}),
     ...(needs.includes('mail-key') ? { MAIL_KEY_SECRET_ID: readable(secrets.mailKey) } : {}),
+    ...(needs.includes('factor-key') ? { FACTOR_KEY_SECRET_ID: readable(secrets.factorKey) } : {}),
     ...(needs.includes('web-key') ? { WEB_KEY_SECRET_ID: readable(secrets.webKey) } : {}),
     ...(needs.includes('probe-user') ? { PROBE_SECRET_ID: readable(secrets.probe) } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: readable(secrets.cache) } : {}),

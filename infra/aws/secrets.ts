@@ -15,6 +15,8 @@ export class Secrets extends Construct {
   readonly pepper: Secret
   /** The mail key, from which single-use tokens are derived. */
   readonly mailKey: Secret
+  /** The factor key, which seals second factors. Without it, authenticator apps of users no longer work. */
+  readonly factorKey: Secret
   /** The web key, which protects the forms of the front end before the sign-in. A new one only makes open forms invalid. */
   readonly webKey: Secret
   /** URL and token of the cache. The operator fills it in, because the cache is not in AWS. */
@@ -54,6 +56,12 @@ export class Secrets extends Construct {
       'MailKey',
       { ...RANDOM, secretStringTemplate: '{}', generateStringKey: 'mail_key' },
       'The mail key, from which single-use tokens are derived',
+      { replicaRegions },
+    )
+    this.factorKey = secret(
+      'FactorKey',
+      { ...RANDOM, secretStringTemplate: '{}', generateStringKey: 'factor_key' },
+      'The factor key, which seals second factors and proves them to the database',
       { replicaRegions },
     )
     this.webKey = secret(

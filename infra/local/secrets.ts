@@ -6,6 +6,7 @@ import { readIfThere, writePrivateFile } from './private-file.ts'
 export const SECRETS = {
   pepper: 'tenantry/pepper',
   mailKey: 'tenantry/mail-key',
+  factorKey: 'tenantry/factor-key',
   webKey: 'tenantry/web-key',
   cache: 'tenantry/cache',
 }
@@ -17,6 +18,7 @@ export const loginSecret = (role: DatabaseRole): string => `tenantry/database/${
 interface KeptSecrets {
   readonly pepper: string
   readonly mailKey: string
+  readonly factorKey: string
   readonly webKey: string
   readonly rolePassword: string
 }
@@ -26,8 +28,9 @@ export async function keptSecrets(file: string): Promise<KeptSecrets> {
   const text = await readIfThere(file)
   const random = () => randomBytes(32).toString('base64url')
   const kept: Partial<KeptSecrets> = text === undefined ? {} : JSON.parse(text)
-  // What an older version kept has no web key.
-  const made = { pepper: random(), mailKey: random(), webKey: random(), rolePassword: random(), ...kept }
+  const secrets = { pepper: random(), mailKey: random(), factorKey: random(), webKey: random() }
+  // What an older version kept may lack some of them.
+  const made = { ...secrets, rolePassword: random(), ...kept }
   await writePrivateFile(file, JSON.stringify(made))
   return made
 }
@@ -40,6 +43,7 @@ export function secretsFor(needs: readonly Need[]): Record<string, string> {
     ...(needs.includes('role-passwords') ? { ROLE_SECRET_IDS: SERVICE_ROLES.map(loginSecret).join() } : {}),
     ...(needs.includes('pepper') ? { PEPPER_SECRET_ID: SECRETS.pepper } : {}),
     ...(needs.includes('mail-key') ? { MAIL_KEY_SECRET_ID: SECRETS.mailKey } : {}),
+    ...(needs.includes('factor-key') ? { FACTOR_KEY_SECRET_ID: SECRETS.factorKey } : {}),
     ...(needs.includes('web-key') ? { WEB_KEY_SECRET_ID: SECRETS.webKey } : {}),
     ...(needs.includes('cache') ? { CACHE_SECRET_ID: SECRETS.cache } : {}),
     ...(needs.includes('vault') ? { VAULT_DATABASE_SECRET_ID: loginSecret('vault') } : {}),

@@ -113,6 +113,7 @@ export async function startStack(options: {
         secrets: {
           [SECRETS.pepper]: JSON.stringify({ pepper: kept.pepper }),
           [SECRETS.mailKey]: JSON.stringify({ mail_key: kept.mailKey }),
+          [SECRETS.factorKey]: JSON.stringify({ factor_key: kept.factorKey }),
           [SECRETS.webKey]: JSON.stringify({ web_key: kept.webKey }),
           [SECRETS.cache]: JSON.stringify({ url: cache.url, token: cache.token }),
           [loginSecret('owner')]: login(databaseUrl),

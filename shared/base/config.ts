@@ -94,6 +94,7 @@ export const SETTINGS = {
   secretIds: {
     pepper: text('PEPPER_SECRET_ID', 'secret with the pepper'),
     mailKey: text('MAIL_KEY_SECRET_ID', 'secret with the mail key'),
+    factorKey: text('FACTOR_KEY_SECRET_ID', 'secret with the factor key'),
     webKey: text('WEB_KEY_SECRET_ID', 'secret with the web key'),
     cache: text('CACHE_SECRET_ID', 'secret with the URL and token of the cache'),
     database: text('DATABASE_SECRET_ID', "secret with the login of the function's database role"),

@@ -37,6 +37,7 @@ export type InvokedJob = (typeof INVOKED_JOBS)[number]
  *   cache           the cache of the rate limits (CACHE_SECRET_ID); they are counted in the database too
  *   pepper          the pepper (PEPPER_SECRET_ID), which finds sessions and tokens
  *   mail-key        the mail key (MAIL_KEY_SECRET_ID), which makes single-use tokens
+ *   factor-key      the factor key (FACTOR_KEY_SECRET_ID), which seals second factors and proves them to the database
  *   web-key         the web key (WEB_KEY_SECRET_ID), which protects the forms of the front end before the sign-in
  *   vault           encrypts and decrypts with the KMS key (VAULT_KEY_ID), as identity_vault (VAULT_DATABASE_SECRET_ID)
  *   decrypt         decrypts data keys with the KMS key; the vault can do that too
@@ -55,6 +56,7 @@ export type Need =
   | 'cache'
   | 'pepper'
   | 'mail-key'
+  | 'factor-key'
   | 'web-key'
   | 'vault'
   | 'decrypt'

@@ -10,6 +10,8 @@ import type { CacheAccess } from '#shared/rate-limit/cache-requester.ts'
 import type { Limiter } from '#shared/rate-limit/limiter.ts'
 import { readSecret } from '#shared/secret/secrets-manager.ts'
 import {
+  type FactorKey,
+  FactorKeySecret,
   type MailKey,
   MailKeySecret,
   type Pepper,
@@ -30,6 +32,7 @@ export type RuntimeFor<N extends Need> = { readonly config: Config } & Given<
   Given<N, 'cache', { readonly limiter: Limiter }> &
   Given<N, 'pepper', Pepper> &
   Given<N, 'mail-key', MailKey> &
+  Given<N, 'factor-key', FactorKey> &
   Given<N, 'web-key', WebKey> &
   Given<N, 'vault', { readonly vault: Vault }>
 
@@ -50,6 +53,7 @@ export interface Credentials {
   readonly login: ReadLogin | null
   readonly pepper: Pepper | null
   readonly mailKey: MailKey | null
+  readonly factorKey?: FactorKey | null
   readonly webKey?: WebKey | null
   readonly cache: CacheAccess | null
   readonly vaultLogin: ReadLogin | null
@@ -70,6 +74,7 @@ function requireSettings({ events, secretIds, vault }: Config, needs: readonly N
     ...(databaseRole(needs) !== null && secretIds.database === '' ? ['DATABASE_SECRET_ID'] : []),
     ...(needs.includes('pepper') && secretIds.pepper === '' ? ['PEPPER_SECRET_ID'] : []),
     ...(needs.includes('mail-key') && secretIds.mailKey === '' ? ['MAIL_KEY_SECRET_ID'] : []),
+    ...(needs.includes('factor-key') && secretIds.factorKey === '' ? ['FACTOR_KEY_SECRET_ID'] : []),
     ...(needs.includes('web-key') && secretIds.webKey === '' ? ['WEB_KEY_SECRET_ID'] : []),
     ...(needs.includes('cache') && secretIds.cache === '' ? ['CACHE_SECRET_ID'] : []),
     ...(needs.includes('vault') && secretIds.vaultDatabase === '' ? ['VAULT_DATABASE_SECRET_ID'] : []),
@@ -79,13 +84,14 @@ function requireSettings({ events, secretIds, vault }: Config, needs: readonly N
   if (missing.length > 0) throw new ConfigError(`Settings that are required here: ${missing.join(', ')}`)
 }
 
-/** Reads the pepper and the mail key, or null for what the needs do not name. */
+/** Reads the pepper, the mail key and the factor key, or null for what the needs do not name. */
 async function readTokenSecrets({ secretIds }: Config, needs: readonly Need[], options: { timeoutMs?: number } = {}) {
-  const [pepper, mailKey] = await Promise.all([
+  const [pepper, mailKey, factorKey] = await Promise.all([
     needs.includes('pepper') ? readSecret(secretIds.pepper, PepperSecret, options) : null,
     needs.includes('mail-key') ? readSecret(secretIds.mailKey, MailKeySecret, options) : null,
+    needs.includes('factor-key') ? readSecret(secretIds.factorKey, FactorKeySecret, options) : null,
   ])
-  return { pepper, mailKey }
+  return { pepper, mailKey, factorKey }
 }
 
 async function readCredentials(config: Config, needs: readonly Need[]): Promise<Credentials> {
@@ -146,6 +152,7 @@ export function createRuntime<const N extends Need>(
       : {}),
     ...(named.includes('pepper') ? given(credentials.pepper, 'pepper') : {}),
     ...(named.includes('mail-key') ? given(credentials.mailKey, 'mail-key') : {}),
+    ...(named.includes('factor-key') ? given(credentials.factorKey, 'factor-key') : {}),
     ...(named.includes('web-key') ? given(credentials.webKey, 'web-key') : {}),
     ...(named.includes('vault')
       ? { vault: given(openVault, 'vault')(config, given(credentials.vaultLogin, 'vault'), invocations) }
@@ -155,7 +162,7 @@ export function createRuntime<const N extends Need>(
   return runtime as unknown as RuntimeFor<N>
 }
 
-/** How long an instance uses a pepper or a mail key that was changed, at most, while Secrets Manager can be reached. */
+/** How long an instance uses a pepper, a mail key or a factor key that was changed, at most, while Secrets Manager can be reached. */
 export const TOKEN_SECRETS_TTL_MS = 300_000
 const RETRY_AFTER_MS = 30_000
 const REFRESH_TIMEOUT_MS = 1000
@@ -163,8 +170,8 @@ const REFRESH_TIMEOUT_MS = 1000
 /**
  * The runtime of this process. Throws ConfigError when a setting does not parse or is missing for a need.
  *
- * Secrets are read at the first `open`; after a failure the next call tries again. `open` reads the pepper and the
- * mail key again when they are older than TOKEN_SECRETS_TTL_MS. Its request waits for that, because a Lambda is frozen
+ * Secrets are read at the first `open`; after a failure the next call tries again. `open` reads the pepper, the
+ * mail key and the factor key again when they are older than TOKEN_SECRETS_TTL_MS. Its request waits for that, because a Lambda is frozen
  * between requests. When that fails within a second, `open` keeps the cached values and tries again half a minute later.
  */
 export function openRuntime<const N extends Need>(
@@ -173,7 +180,7 @@ export function openRuntime<const N extends Need>(
 ): RuntimeSource<N> {
   const config = parseConfig(process.env)
   requireSettings(config, needs)
-  const hasSecret = needs.some((need) => need === 'pepper' || need === 'mail-key')
+  const hasSecret = needs.some((need) => need === 'pepper' || need === 'mail-key' || need === 'factor-key')
   let staleAt = 0
   let refreshing: Promise<void> | null = null
   const opened = once(async () => {
@@ -183,12 +190,12 @@ export function openRuntime<const N extends Need>(
   })
   const refresh = async (runtime: RuntimeFor<N>): Promise<void> => {
     try {
-      const { pepper, mailKey } = await readTokenSecrets(config, needs, { timeoutMs: REFRESH_TIMEOUT_MS })
-      Object.assign(runtime, pepper, mailKey)
+      const secrets = await readTokenSecrets(config, needs, { timeoutMs: REFRESH_TIMEOUT_MS })
+      Object.assign(runtime, secrets.pepper, secrets.mailKey, secrets.factorKey)
       staleAt = Date.now() + TOKEN_SECRETS_TTL_MS
     } catch (error) {
       staleAt = Date.now() + RETRY_AFTER_MS
-      log.error('could not refresh the pepper or the mail key; keeping the cached values', {
+      log.error('could not refresh the pepper, the mail key or the factor key; keeping the cached values', {
         error: describeError(error),
       })
       countMetric('SecretRefreshFailed')

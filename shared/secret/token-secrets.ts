@@ -18,6 +18,14 @@ export interface MailKey {
   readonly mailKeyPrevious?: string | undefined
 }
 
+/** The secret that seals second factors and proves them to the database. The previous value is set during a rotation only. */
+export interface FactorKey {
+  /** Seals new secrets. */
+  readonly factorKey: string
+  /** What was sealed by this one still opens. */
+  readonly factorKeyPrevious?: string | undefined
+}
+
 /** The secret of the front end's forms that need no session. A new one makes the open forms invalid, and nothing else. */
 export interface WebKey {
   readonly webKey: string
@@ -35,6 +43,12 @@ export const PepperSecret = v.pipe(
 export const MailKeySecret = v.pipe(
   v.object({ mail_key: secret('mail_key'), mail_key_previous: v.optional(secret('mail_key_previous')) }),
   v.transform((stored): MailKey => ({ mailKey: stored.mail_key, mailKeyPrevious: stored.mail_key_previous })),
+)
+
+/** Parses the factor key as Secrets Manager stores it. Nothing else stores it. */
+export const FactorKeySecret = v.pipe(
+  v.object({ factor_key: secret('factor_key'), factor_key_previous: v.optional(secret('factor_key_previous')) }),
+  v.transform((stored): FactorKey => ({ factorKey: stored.factor_key, factorKeyPrevious: stored.factor_key_previous })),
 )
 
 /** Parses the web key as Secrets Manager stores it. Nothing else stores it. */

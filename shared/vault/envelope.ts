@@ -3,7 +3,8 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 /** What a ciphertext is bound to, as additional authenticated data: it decrypts only with the same values. */
 export interface Binding {
   readonly purpose: string
-  readonly tenantId: string
+  /** The tenant or the user whose secret it is. */
+  readonly ownerId: string
   /** The row's id. The service generates it before it encrypts the secret. */
   readonly rowId: string
   readonly field: string
@@ -82,8 +83,8 @@ function checkedKey(key: Uint8Array): Uint8Array {
 const idBytes = (uuid: string): Buffer => Buffer.from(uuid.replaceAll('-', ''), 'hex')
 
 // JSON, because no two different lists have the same JSON text.
-const boundData = ({ purpose, tenantId, rowId, field, dataKeyId, secretVersion }: Binding): Buffer =>
-  Buffer.from(JSON.stringify([VERSION, purpose, tenantId, rowId, field, dataKeyId, secretVersion]))
+const boundData = ({ purpose, ownerId, rowId, field, dataKeyId, secretVersion }: Binding): Buffer =>
+  Buffer.from(JSON.stringify([VERSION, purpose, ownerId, rowId, field, dataKeyId, secretVersion]))
 
 function pad(text: string): Buffer {
   const length = Buffer.byteLength(text)

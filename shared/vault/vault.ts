@@ -8,7 +8,16 @@ import { type KeyService, KeyServiceUnavailable } from '#shared/vault/key-servic
 import { type DataKey, findActiveKey, insertKey, type Purpose } from '#shared/vault/queries.ts'
 
 /** What a secret is bound to, independent of the data key. */
-export type EncryptionContext = Omit<Binding, 'dataKeyId' | 'purpose'> & { readonly purpose: Purpose }
+export type EncryptionContext = Omit<Binding, 'dataKeyId' | 'ownerId' | 'purpose'> & {
+  readonly purpose: Purpose
+  readonly tenantId: string
+}
+
+const bindingOf = ({ tenantId, ...context }: EncryptionContext, dataKeyId: string): Binding => ({
+  ...context,
+  ownerId: tenantId,
+  dataKeyId,
+})
 
 /** An encrypted secret, as it is stored. Both columns are written together. */
 export interface EncryptedSecret {
@@ -51,7 +60,7 @@ export function decrypter(keys: Pick<KeyService, 'unwrap'>, cache: KeyCache = ne
   return async ({ key, bytes }, context) => {
     const plaintext = await plaintextOf(key, context)
     try {
-      return decryptText(plaintext, bytes, { ...context, dataKeyId: key.id })
+      return decryptText(plaintext, bytes, bindingOf(context, key.id))
     } catch (error) {
       if (error instanceof DecryptionFailed) countMetric('DecryptionFailed')
       throw error
@@ -88,7 +97,7 @@ export function createVault(database: Database, keys: KeyService, cache: KeyCach
     encrypt: async (text, context, proof) => {
       const { id, plaintext } = await activeKey(context, proof)
       try {
-        return { dataKeyId: id, bytes: encryptText(plaintext, text, { ...context, dataKeyId: id }) }
+        return { dataKeyId: id, bytes: encryptText(plaintext, text, bindingOf(context, id)) }
       } finally {
         plaintext.fill(0)
       }

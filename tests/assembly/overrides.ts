@@ -1,4 +1,4 @@
-import { MAIL_KEY, PEPPER, TEST_SETTINGS } from '#tests/support/settings.ts'
+import { FACTOR_KEY, MAIL_KEY, PEPPER, TEST_SETTINGS } from '#tests/support/settings.ts'
 
 // Every difference between the assembly under test and its template, with the reason. Everything else is resolved from the
 // template. What cannot be resolved stops the start.
@@ -24,6 +24,7 @@ export const SECRET_FIELDS: Readonly<Record<string, Readonly<Record<string, stri
   // The tests create sessions and read single-use tokens themselves.
   SecretsPepper: { pepper: PEPPER },
   SecretsMailKey: { mail_key: MAIL_KEY },
+  SecretsFactorKey: { factor_key: FACTOR_KEY },
 }
 
 /** The beginning of the id of the secret that an operator fills in. Here it has the local cache's address. */

@@ -20,6 +20,7 @@ const secrets = await startSecretsManager({
   secrets: {
     ...Object.fromEntries(Object.entries(access.logins).map(([role, login]) => [role, JSON.stringify(login)])),
     pepper: JSON.stringify({ pepper: access.tokenSecrets.pepper }),
+    'factor-key': JSON.stringify({ factor_key: access.tokenSecrets.mailKey }),
     'mail-key': JSON.stringify({ mail_key: access.tokenSecrets.mailKey }),
     cache: JSON.stringify(access.cache),
   },
@@ -28,6 +29,7 @@ const instanceEnv = {
   ...env,
   PEPPER_SECRET_ID: 'pepper',
   MAIL_KEY_SECRET_ID: 'mail-key',
+  FACTOR_KEY_SECRET_ID: 'factor-key',
   CACHE_SECRET_ID: 'cache',
   // No measured request decrypts a vendor secret.
   VAULT_DATABASE_SECRET_ID: 'vault',

@@ -6,6 +6,7 @@ import { ConfigError, parseConfig, SETTINGS, settingsIn } from '#shared/base/con
 const SECRET_IDS = [
   'PEPPER_SECRET_ID',
   'MAIL_KEY_SECRET_ID',
+  'FACTOR_KEY_SECRET_ID',
   'WEB_KEY_SECRET_ID',
   'CACHE_SECRET_ID',
   'DATABASE_SECRET_ID',
@@ -74,6 +75,7 @@ describe('parseConfig', () => {
     expect(parseConfig(env).secretIds).toEqual({
       pepper: 'PEPPER_SECRET_ID,second',
       mailKey: 'MAIL_KEY_SECRET_ID,second',
+      factorKey: 'FACTOR_KEY_SECRET_ID,second',
       webKey: 'WEB_KEY_SECRET_ID,second',
       cache: 'CACHE_SECRET_ID,second',
       database: 'DATABASE_SECRET_ID,second',

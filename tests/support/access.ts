@@ -5,6 +5,7 @@ import type { Login } from '#shared/db/login.ts'
 import { databaseRole, type DatabaseRole, type Need, SERVICE_ROLES, type ServiceRole } from '#shared/base/needs.ts'
 import { createRuntime, type Credentials, type Parts, type Runtime } from '#shared/lambda/runtime.ts'
 import type { TokenSecrets } from '#shared/secret/token-secrets.ts'
+import { FACTOR_KEY } from './settings.ts'
 
 /** Credentials by value, which can be handed to another process. */
 export interface FixedAccess {
@@ -27,6 +28,7 @@ export const commonNeeds = (role: ServiceRole): readonly Need[] => [
   `database:${role}`,
   'pepper',
   'mail-key',
+  'factor-key',
   'cache',
   'invoke:deliver-mail',
   'invoke:publish-events',
@@ -62,6 +64,7 @@ export function accessOf({ logins, tokenSecrets, cache }: FixedAccess, needs: re
     login: reading(logins[databaseRole(needs) ?? 'app']),
     pepper: { pepper, pepperPrevious },
     mailKey: { mailKey, mailKeyPrevious },
+    factorKey: { factorKey: FACTOR_KEY },
     cache,
     vaultLogin: reading(logins.vault),
   }

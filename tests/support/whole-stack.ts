@@ -11,7 +11,7 @@ import { loginOf } from '#infra/local/postgres/database.ts'
 import { routeGroups, workers } from '#infra/route-groups.ts'
 import { databaseRole, type Need } from '#shared/base/needs.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
-import { MAIL_KEY, PEPPER } from './settings.ts'
+import { FACTOR_KEY, MAIL_KEY, PEPPER } from './settings.ts'
 import { startTestVault, type TestVault } from './vault.ts'
 
 /** The functions as they run in AWS: each in a worker of its own, with credentials from Secrets Manager. */
@@ -59,6 +59,7 @@ export async function startWholeStack({
     await startSecretsManager({
       secrets: {
         pepper: JSON.stringify({ pepper: PEPPER }),
+        'factor-key': JSON.stringify({ factor_key: FACTOR_KEY }),
         'mail-key': JSON.stringify({ mail_key: MAIL_KEY }),
         cache: JSON.stringify({ url: cache.url, token: cache.token }),
         ...Object.fromEntries(Object.entries(database.urls).map(([role, url]) => [role, login(url)])),
@@ -88,6 +89,7 @@ export async function startWholeStack({
           DATABASE_SECRET_ID: databaseRole(needs) ?? '',
           PEPPER_SECRET_ID: 'pepper',
           MAIL_KEY_SECRET_ID: 'mail-key',
+          FACTOR_KEY_SECRET_ID: 'factor-key',
           CACHE_SECRET_ID: 'cache',
           VAULT_DATABASE_SECRET_ID: 'vault',
           VAULT_KEY_ID: vault.keyArn,

@@ -40,6 +40,7 @@ describe('a function', () => {
         if (need === 'role-passwords') return ['ROLE_SECRET_IDS']
         if (need === 'pepper') return ['PEPPER_SECRET_ID']
         if (need === 'mail-key') return ['MAIL_KEY_SECRET_ID']
+        if (need === 'factor-key') return ['FACTOR_KEY_SECRET_ID']
         if (need === 'web-key') return ['WEB_KEY_SECRET_ID']
         if (need === 'cache') return ['CACHE_SECRET_ID']
         if (need === 'probe-user') return ['PROBE_SECRET_ID']

@@ -129,6 +129,10 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
     },
   },
   {
+    grants: read('SecretsFactorKey'),
+    mayHave: { auth: 'opens second factors, and proves them to the database' },
+  },
+  {
     grants: [
       ...read('SecretsWebKey'),
       ...site.calls.map((group) => `lambda:InvokeFunction arn::lambda:::function:tenantry-prod-${group}:live`),

@@ -60,7 +60,7 @@ describe('stored data', () => {
         'AWS::RDS::DBCluster: Snapshot, Snapshot',
         'AWS::KMS::Key: RetainExceptOnCreate, Retain',
         'AWS::Logs::LogGroup: RetainExceptOnCreate, Retain',
-        ...['SecretsCache', 'SecretsMailKey', 'SecretsPepper', 'SecretsProbe', 'SecretsWebKey'].map(
+        ...['SecretsCache', 'SecretsFactorKey', 'SecretsMailKey', 'SecretsPepper', 'SecretsProbe', 'SecretsWebKey'].map(
           (id) => `AWS::SecretsManager::Secret ${id}: RetainExceptOnCreate, Retain`,
         ),
       ].toSorted(),
@@ -106,6 +106,7 @@ describe('stored data', () => {
     for (const [id, field] of [
       ['SecretsPepper', 'pepper'],
       ['SecretsMailKey', 'mail_key'],
+      ['SecretsFactorKey', 'factor_key'],
     ] as const)
       expect(prod.one('AWS::SecretsManager::Secret', id).Properties.GenerateSecretString).toMatchObject({
         SecretStringTemplate: '{}',
@@ -128,7 +129,7 @@ describe('recovery', () => {
   })
 
   it('has in another Region what the data needs: a replica of pepper and mail key, and a vault key that may get one', () => {
-    for (const id of ['SecretsPepper', 'SecretsMailKey']) {
+    for (const id of ['SecretsPepper', 'SecretsMailKey', 'SecretsFactorKey']) {
       const { ReplicaRegions } = other.one('AWS::SecretsManager::Secret', id).Properties
       expect(ReplicaRegions).toEqual([{ Region: 'us-west-2' }])
     }

@@ -13,7 +13,7 @@ import { inRegion } from '#shared/vault/kms.ts'
 const key = randomBytes(32)
 const binding: Binding = {
   purpose: 'vendor-credential',
-  tenantId: randomUUID(),
+  ownerId: randomUUID(),
   rowId: randomUUID(),
   field: 'vendor_accounts.sealed_secret',
   dataKeyId: randomUUID(),
@@ -73,14 +73,14 @@ describe('encryptText and decryptText', () => {
 
   it.each<[string, Partial<Binding>]>([
     ['another purpose', { purpose: 'vendor-credentials' }],
-    ['another tenant', { tenantId: randomUUID() }],
-    ['the same tenant in upper case', { tenantId: binding.tenantId.toUpperCase() }],
+    ['another tenant', { ownerId: randomUUID() }],
+    ['the same tenant in upper case', { ownerId: binding.ownerId.toUpperCase() }],
     ['another row of the tenant', { rowId: randomUUID() }],
     ['another column', { field: 'vendor_accounts.label' }],
     ['another data key id', { dataKeyId: randomUUID() }],
     ['an earlier version', { secretVersion: 2 }],
     ['a later version', { secretVersion: 4 }],
-    ['swapped row and tenant', { tenantId: binding.rowId, rowId: binding.tenantId }],
+    ['swapped row and tenant', { ownerId: binding.rowId, rowId: binding.ownerId }],
   ])('throws DecryptionFailed for %s', (_, change) => {
     const place = { ...binding, ...change }
     expect(place).not.toEqual(binding)
