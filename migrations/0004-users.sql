@@ -112,6 +112,27 @@ $$;
 comment on function app.password_salt is
   'owner: identity_gate; proof: none; callers: identity_auth; definer: reads password hashes, and returns cost and salt alone';
 
+-- Counts a try of the password of the ticket's user, and returns what app.password_salt returns for their address. A limit that refuses the try
+-- returns the seconds until it may not.
+create function app.own_salt(p_ticket bytea, p_limit app.limit)
+  returns table (salt text, costs jsonb, retry_after_seconds integer)
+  language plpgsql volatile security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+#variable_conflict use_column
+declare
+  v_ticket record := app.check_ticket(p_ticket, 'session');
+  v_counted record := app.count_attempt(p_limit);
+begin
+  return query
+    select s.salt, s.costs, case when not v_counted.allowed then v_counted.retry_after_seconds end
+      from app.users u cross join lateral app.password_salt(u.email::text collate "default") s where u.id = v_ticket.user_id;
+end
+$$;
+comment on function app.own_salt is
+  'owner: identity_gate; proof: ticket; callers: identity_auth; definer: reads password hashes, and returns cost and salt alone';
+
 -- Returns whether a digest is the one of a password hash, the last 43 characters of which are its digest. It compares hashes with
 -- a random prefix, so its duration says nothing about the stored digest. It does the same work without a password hash.
 create function app.is_digest_of(p_digest bytea, p_password_hash text) returns boolean
@@ -213,5 +234,5 @@ comment on table app.users is
   'kept: always, as the record of who did what';
 
 select app.give(
-  'app.keep_cost', 'app.password_salt', 'app.is_digest_of', 'app.is_own_password', 'app.change_password', 'app.change_language',
+  'app.keep_cost', 'app.password_salt', 'app.own_salt', 'app.is_digest_of', 'app.is_own_password', 'app.change_password', 'app.change_language',
   'app.rehash_password');

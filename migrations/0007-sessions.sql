@@ -16,6 +16,9 @@ create table app.sessions (
   created_at          timestamptz not null default now(),
   last_seen_at        timestamptz not null default now(),
   revoked_at          timestamptz,
+  -- When a second factor was proven in it, and when its user last proved their presence. A sign-in is such a proof.
+  second_factor_at    timestamptz,
+  stepped_up_at       timestamptz,
   -- Makes revoked_at a key column. An update of it locks the row FOR UPDATE, and so waits for FOR KEY SHARE. An update of
   -- the idle expiry does not wait. See app.enter_to_write.
   constraint sessions_revocation_is_a_key_change unique (id, revoked_at)
@@ -53,23 +56,26 @@ comment on policy gate on app.sessions is 'finds a session by its token hash';
 -- Removing a member ends their sessions in the tenant.
 grant select (user_id, tenant_id, revoked_at), update (revoked_at) on app.sessions to identity_app;
 grant select (id, user_id, tenant_id, revoked_at), update (revoked_at) on app.sessions to identity_operator;
-grant select (id, user_id, tenant_id, user_agent, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
+grant select (id, user_id, tenant_id, user_agent, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at,
+              second_factor_at),
   update (revoked_at), delete on app.sessions to identity_resolver;
-grant select (id, token_key, user_id, tenant_id, csrf_secret, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at),
-  insert (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at),
-  update (tenant_id, idle_expires_at, last_seen_at, revoked_at) on app.sessions to identity_gate;
+grant select (id, token_key, user_id, tenant_id, csrf_secret, created_at, last_seen_at, idle_expires_at, absolute_expires_at, revoked_at,
+              second_factor_at, stepped_up_at),
+  insert (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at, second_factor_at, stepped_up_at),
+  update (token_key, tenant_id, idle_expires_at, last_seen_at, revoked_at, second_factor_at, stepped_up_at) on app.sessions to identity_gate;
 
 -- The live sessions with user, tenant, role and permissions. A session is live if it is not revoked or expired and its user is not
 -- disabled. If it has a tenant, the tenant must be open, and the membership accepted and not revoked. Row security applies to the
--- reader: the view shows a session of a tenant only while that tenant is set. It is also the row that functions return: `ticket` is null
--- here, and app.authenticate fills it in. No function returns the token hash.
+-- reader: the view shows a session of a tenant only while that tenant is set. It is also the row that functions return: `ticket` and `methods`
+-- are null here. app.authenticate fills in the ticket, and app.sign_in the methods of an open sign-in. No function returns the token hash.
 create view app.live_sessions with (security_invoker = true) as
 select s.id as session_id, s.idle_expires_at, s.absolute_expires_at, s.created_at as signed_in_at, s.last_seen_at,
+       s.second_factor_at, s.stepped_up_at,
        u.id as user_id, u.email, u.email_verified_at, u.full_name, u.avatar_url, u.language,
        t.id as tenant_id, t.slug, t.legal_name, t.status, t.timezone, t.currency,
        m.id as membership_id,
        r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank,
-       r.permissions, s.csrf_secret, s.token_key, null::bytea as ticket
+       r.permissions, s.csrf_secret, s.token_key, null::bytea as ticket, null::jsonb as methods
   from app.sessions s
   join app.users u on u.id = s.user_id and u.disabled_at is null
   left join app.tenants t on t.id = s.tenant_id and t.deleted_at is null and app.is_open(t.status)
@@ -114,19 +120,54 @@ end
 $$;
 comment on function app.guesses_of is 'callers: identity_gate';
 
--- Signs a user in: creates a session without a tenant when the digest is the one of their password, and returns both. Otherwise
--- returns no row, and records a failed sign-in with the same work for a user of many tenants and for no user. Ends the longest
--- unused sessions, so that p_most live ones are left. The network becomes a known one of the user.
+-- Creates a session of a user without a tenant, and returns its id. It alone creates sessions. Raises TN500 for a user with a second factor
+-- unless the caller says that one was proven. With it come the effects of a sign-in: the live session of the token that the client sent ends,
+-- whoever its user is: one of two token hashes, because the pepper may be rotating. The longest unused sessions end, so that p_most live ones are
+-- left. The network becomes a known one of the user, and the failures of p_limit_key are forgotten.
+-- Requires a lock on the user's row, and before it one on the user of the sent session (app.lock_user).
+create function app.create_session(
+    p_user uuid, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea, p_user_agent text, p_pending_seconds integer,
+    p_absolute_seconds integer, p_most integer, p_source app.source, p_sent_key bytea, p_sent_previous bytea, p_limit_key bytea,
+    p_proven boolean)
+  returns uuid
+  language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v_session uuid;
+begin
+  if p_proven is not true and exists (select from app.factors f where f.user_id = p_user) then
+    raise exception 'a session without the second factor of its user' using errcode = 'TN500';
+  end if;
+  update app.users u set last_login_at = now() where u.id = p_user;
+  perform app.end_sessions_of(s.user_id, s.id, null, 'session.revoked', p_source)
+     from app.sessions s where s.token_key in (p_sent_key, p_sent_previous);
+  perform app.end_unused_sessions(p_user, p_most - 1, p_source);
+  insert into app.known_networks as n (key) values (p_network_key) on conflict (key) do update set seen_at = now();
+  insert into app.sessions as s
+    (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at, second_factor_at, stepped_up_at)
+  values (p_token_key, p_user, p_csrf_secret, p_source.ip_hash, p_user_agent,
+          now() + make_interval(secs => least(p_pending_seconds, p_absolute_seconds)),
+          now() + make_interval(secs => p_absolute_seconds), case when p_proven then now() end, now())
+  returning s.id into v_session;
+  delete from app.rate_limits r where r.key = p_limit_key;
+  return v_session;
+end
+$$;
+comment on function app.create_session is 'callers: identity_gate';
+
+-- Signs a user in when the digest is the one of their password. Creates a session without a tenant, and returns both. A user with a second
+-- factor gets an open sign-in under that token hash (0029), with no effect of a sign-in: the row has the user, the time when it expires as
+-- `absolute_expires_at`, and the `methods` that finish it. Otherwise
+-- returns no row, and records a failed sign-in with the same work for a user of many tenants and for no user.
 -- A failure counts against p_failures, and a success deletes the failures. When attempts at the same time have reached that limit since it
 -- was looked at, or guesses the one of the address, it returns a row of nulls: the answer says nothing of the digest. p_taken is what
--- app.count_attempts took, which every outcome but a failure gives back.
--- A sign-in also ends the live session of the token that the client sent, whoever its user is: one of two token hashes, because
--- the pepper may be rotating.
+-- app.count_attempts took, which every outcome but a failure gives back. An open sign-in gives nothing back before it is finished.
 create function app.sign_in(
     p_email text, p_digest bytea, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea,
     p_user_agent text, p_pending_seconds integer, p_absolute_seconds integer, p_most integer,
     p_source app.source, p_sent_key bytea default null, p_sent_previous bytea default null,
-    p_failures app.limit default null, p_part_of bytea default null, p_taken jsonb default '[]')
+    p_failures app.limit default null, p_part_of bytea default null, p_taken jsonb default '[]', p_taken_in_cache text[] default '{}')
   returns setof app.live_sessions
   language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -149,21 +190,20 @@ begin
   if app.is_digest_of(p_digest, v_user.password_hash) and v_user.disabled_at is null then
     -- The user of a session is locked before any row: see 0008.
     perform app.lock_user(s.user_id) from app.sessions s where s.token_key in (p_sent_key, p_sent_previous);
-    -- The lock of the row lets the sign-ins of one user take turns. Another request may have changed the user before.
-    update app.users u set last_login_at = now()
-     where u.id = v_user.id and u.disabled_at is null and u.password_hash = v_user.password_hash;
+    -- The lock of the row lets the sign-ins of one user take turns, and whoever adds a factor. Another request may have changed the user before.
+    perform from app.users u
+      where u.id = v_user.id and u.disabled_at is null and u.password_hash = v_user.password_hash for no key update;
     if found then
-      perform app.end_sessions_of(s.user_id, s.id, null, 'session.revoked', p_source)
-         from app.sessions s where s.token_key in (p_sent_key, p_sent_previous);
-      perform app.end_unused_sessions(v_user.id, p_most - 1, p_source);
-      insert into app.known_networks as n (key) values (p_network_key) on conflict (key) do update set seen_at = now();
-      insert into app.sessions as s
-        (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)
-      values (p_token_key, v_user.id, p_csrf_secret, p_source.ip_hash, p_user_agent,
-              now() + make_interval(secs => least(p_pending_seconds, p_absolute_seconds)),
-              now() + make_interval(secs => p_absolute_seconds))
-      returning s.id into v_session;
-      delete from app.rate_limits r where r.key = p_failures.key;
+      v_none.methods := to_jsonb(app.methods_of(v_user.id));
+      if v_none.methods is not null then
+        v_none.user_id := v_user.id;
+        v_none.absolute_expires_at := app.open_sign_in(v_user.id, p_token_key, p_failures.key, p_taken, p_taken_in_cache);
+        return next v_none;
+        return;
+      end if;
+      v_session := app.create_session(
+        v_user.id, p_token_key, p_csrf_secret, p_network_key, p_user_agent, p_pending_seconds, p_absolute_seconds, p_most, p_source,
+        p_sent_key, p_sent_previous, p_failures.key, p_proven => false);
       perform app.give_back_attempts(p_taken);
       return query select * from app.live_session(v_session);
       return;
@@ -318,8 +358,8 @@ comment on function app.tenants_of_session is
 create function app.sessions_of_session(
     p_ticket bytea, p_before timestamptz default 'infinity', p_before_id uuid default 'ffffffff-ffff-ffff-ffff-ffffffffffff',
     p_limit integer default 100)
-  returns table (id uuid, user_agent text, created_at timestamptz, last_seen_at timestamptz, tenant_id uuid, slug text,
-                 legal_name text, status text, timezone text, currency text)
+  returns table (id uuid, user_agent text, created_at timestamptz, last_seen_at timestamptz, second_factor boolean, tenant_id uuid,
+                 slug text, legal_name text, status text, timezone text, currency text)
   language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -329,14 +369,15 @@ create function app.sessions_of_session(
 #variable_conflict use_column
 begin
   return query
-    select o.id, o.user_agent::text, o.created_at, o.last_seen_at, t.id, t.slug, t.legal_name::text, t.status,
-           t.timezone, t.currency
+    select o.id, o.user_agent::text, o.created_at, o.last_seen_at, o.second_factor_at is not null, t.id, t.slug, t.legal_name::text,
+           t.status, t.timezone, t.currency
       from app.check_ticket(p_ticket, 'session') ticket
       join app.sessions s on s.id = ticket.session_id
       join app.users u on u.id = s.user_id and u.disabled_at is null
       -- OFFSET 0 keeps the planner from reading all live sessions first, as it would while the table is small.
       cross join lateral (
-        select n.id, n.user_id, n.tenant_id, n.user_agent, n.created_at, n.last_seen_at, n.idle_expires_at, n.absolute_expires_at
+        select n.id, n.user_id, n.tenant_id, n.user_agent, n.created_at, n.last_seen_at, n.idle_expires_at, n.absolute_expires_at,
+               n.second_factor_at
           from app.sessions n where n.user_id = s.user_id and n.revoked_at is null offset 0) o
       left join app.tenants t on t.id = o.tenant_id and t.deleted_at is null and app.is_open(t.status)
       left join app.memberships m on m.tenant_id = o.tenant_id and m.user_id = o.user_id
@@ -466,11 +507,11 @@ comment on function app.delete_old_sessions is
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.sessions is
-  'secret: token_key, csrf_secret; personal: user_agent, last_seen_at, created_at; linked: id, user_id, ip_hash; '
+  'secret: token_key, csrf_secret; personal: user_agent, last_seen_at, created_at, second_factor_at, stepped_up_at; linked: id, user_id, ip_hash; '
   'tenant: tenant_id; platform: idle_expires_at, absolute_expires_at, revoked_at; '
   'kept: 30 days after its end, by app.delete_old_sessions';
 
 select app.give(
-  'app.live_session', 'app.guesses_of', 'app.sign_in', 'app.authenticate', 'app.select_tenant', 'app.tenants_of_session',
+  'app.live_session', 'app.guesses_of', 'app.create_session', 'app.sign_in', 'app.authenticate', 'app.select_tenant', 'app.tenants_of_session',
   'app.sessions_of_session', 'app.end_sessions_of', 'app.end_sessions', 'app.end_unused_sessions',
   'app.delete_old_sessions');

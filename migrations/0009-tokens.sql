@@ -1,4 +1,4 @@
--- Single-use tokens: invitations, password resets and email verifications.
+-- Single-use tokens: invitations, password resets, email verifications, and the recovery and setup codes of second factors (0028).
 -- The table has no tenant guard: the service finds a token by its hash before it knows the tenant. It stores no token. The
 -- mailer derives the token from a nonce in its job and a key that the database never sees.
 set local role identity_owner;
@@ -28,7 +28,7 @@ create table app.tokens (
   constraint tokens_hold_what_their_purpose_needs check (
     case
       when purpose = 'invite' then tenant_id is not null and email is not null and role_id is not null
-      when purpose in ('email_verify', 'password_reset') then user_id is not null and tenant_id is null and role_id is null
+      when purpose in ('email_verify', 'password_reset', 'recovery_code', 'factor_setup', 'factor_reset_cancel') then user_id is not null and tenant_id is null and role_id is null
       else false
     end)
 );

@@ -127,9 +127,11 @@ create table app.failed_sign_ins (
   request_id        app.request_id,
   client_request_id app.request_id,
   ip_hash           app.hash,
-  occurred_at       timestamptz not null default clock_timestamp()
+  occurred_at       timestamptz not null default clock_timestamp(),
+  -- What failed: null is the password.
+  step              text check (step = 'second_factor')
 );
-grant insert (user_id, request_id, client_request_id, ip_hash) on app.failed_sign_ins to identity_gate;
+grant insert (user_id, request_id, client_request_id, ip_hash, step) on app.failed_sign_ins to identity_gate;
 -- FOR UPDATE requires UPDATE on some column.
 grant select, delete, update (id) on app.failed_sign_ins to identity_resolver;
 
@@ -149,7 +151,8 @@ begin
     returning *
   ), audited as (
     insert into app.audit_log (tenant_id, occurred_at, action, target_type, target_id, request_id, client_request_id, ip_hash)
-    select m.tenant_id, f.occurred_at, 'session.sign_in_failed', 'user', f.user_id, f.request_id, f.client_request_id,
+    select m.tenant_id, f.occurred_at,
+           case when f.step is null then 'session.sign_in_failed' else 'user.second_factor_failed' end, 'user', f.user_id, f.request_id, f.client_request_id,
            app.tenant_ip_hash(f.ip_hash, m.tenant_id)
       from taken f
       join app.memberships m on m.user_id = f.user_id
@@ -162,7 +165,8 @@ $$;
 comment on function app.audit_failed_sign_ins is
   'owner: identity_resolver; proof: none; callers: identity_worker; definer: writes the audit logs of all tenants of a user';
 
--- Ends every session of a user except p_kept, and records the user's new password in each of their tenants.
+-- Ends every session of a user except p_kept, and records the user's new password in each of their tenants. Wrong codes of a second factor no
+-- longer count: whoever tried them does not know the new password.
 create function app.record_new_password(
     p_user uuid, p_kept uuid, p_action text, p_source app.source)
   returns void
@@ -171,6 +175,8 @@ create function app.record_new_password(
   as $$
 begin
   perform app.end_sessions_of(p_user, null, p_kept, 'session.revoked', p_source);
+  update app.factors f set wrong_codes = 0 where f.user_id = p_user and f.wrong_codes > 0;
+  delete from app.rate_limits r where r.part_of = (app.factor_limit(p_user, 'all', 1, 1)).key;
   insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
   select m.tenant_id, p_user, p_action, 'user', p_user, p_source.request_id, p_source.client_request_id,
          app.tenant_ip_hash(p_source.ip_hash, m.tenant_id)
@@ -185,7 +191,7 @@ comment on table app.audit_log is
   'tenant: id, tenant_id, occurred_at, action, target_type, request_id, client_request_id; '
   'kept: always, as the record of who did what';
 comment on table app.failed_sign_ins is
-  'linked: user_id, ip_hash; platform: id, request_id, client_request_id, occurred_at; '
+  'linked: user_id, ip_hash; platform: id, request_id, client_request_id, occurred_at, step; '
   'kept: a minute, by app.audit_failed_sign_ins';
 
 select app.give(

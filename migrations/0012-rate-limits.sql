@@ -23,6 +23,12 @@ create table app.known_networks (
 create index known_networks_by_age on app.known_networks (seen_at);
 grant select, insert (key), update (seen_at), delete on app.known_networks to identity_gate;
 
+-- Returns the key of a user's network. p_network is a keyed hash of the network.
+create function app.network_of(p_network bytea, p_email text) returns bytea
+  language sql immutable
+  return sha256(p_network || convert_to(lower(p_email collate "C"), 'UTF8'));
+comment on function app.network_of is 'callers: identity_gate';
+
 -- Returns whether a user signed in from a network in the last 30 days. Null is no network.
 create function app.is_known_network(p_key bytea) returns boolean
   language plpgsql stable
@@ -234,5 +240,5 @@ comment on table app.known_networks is
   'kept: 30 days after the last sign-in, by app.delete_old_networks';
 
 select app.give(
-  'app.is_known_network', 'app.look_at_limit', 'app.count_attempt', 'app.give_back_attempts', 'app.count_attempts', 'app.forget_attempts',
+  'app.network_of', 'app.is_known_network', 'app.look_at_limit', 'app.count_attempt', 'app.give_back_attempts', 'app.count_attempts', 'app.forget_attempts',
   'app.delete_old_attempts', 'app.delete_old_networks');

@@ -69,7 +69,7 @@ comment on function app.mail_of_invitation is
 
 -- Returns the user of a leased mail. For a mail with a token, also stores the first hash for the user, unless one of the hashes is
 -- stored, and returns the place of the stored one. Returns no row when the user is disabled or their mail bounced, when a password
--- reset that was requested then is void, or when the address is verified already. Returns none for the job of a tenant either: no
+-- reset that was requested then is void, when the address is verified already, or for a setup code when the user has a second factor. Returns none for the job of a tenant either: no
 -- tenant asks for such a mail. The time zone is that of the first tenant that the user joined and has not left, or null.
 create function app.mail_of_user(p_job uuid, p_lease_token uuid, p_token_hashes bytea[], p_ttl_seconds integer)
   returns table (email text, language text, full_name text, timezone text, token integer, expires_at timestamptz)
@@ -79,16 +79,18 @@ create function app.mail_of_user(p_job uuid, p_lease_token uuid, p_token_hashes 
   as $$
 declare
   v_job record := app.leased_mail(p_job, p_lease_token);
-  v_purpose text := case v_job.payload ->> 'template' when 'password-reset' then 'password_reset' when 'email-verification' then 'email_verify' end;
+  v_purpose text := case v_job.payload ->> 'template' when 'password-reset' then 'password_reset' when 'email-verification' then 'email_verify'
+                                                  when 'second-factor-setup' then 'factor_setup' end;
   v_user app.users;
 begin
   if v_job.tenant_id is not null then
     return;
   elsif v_job.payload ->> 'template' = 'password-reset' then
     select * into v_user from app.users u where u.email = v_job.payload ->> 'email' and u.resets_valid_from < v_job.created_at;
-  elsif v_job.payload ->> 'template' in ('email-verification', 'password-changed') then
+  elsif v_job.payload ->> 'template' in ('email-verification', 'password-changed', 'second-factor', 'second-factor-setup') then
     select * into v_user from app.users u
-     where u.id = (v_job.payload ->> 'user_id')::uuid and (v_purpose is null or u.email_verified_at is null);
+     where u.id = (v_job.payload ->> 'user_id')::uuid and case v_purpose when 'email_verify' then u.email_verified_at is null
+                          when 'factor_setup' then not exists (select from app.factors f where f.user_id = u.id) else true end;
   end if;
   if v_user.id is null or v_user.disabled_at is not null or v_user.bounced_at is not null then
     return;

@@ -8,6 +8,8 @@ const PROOFS: Readonly<Record<string, string>> = {
   'tenant proof': 'what `authorize` gives to another service, sealed for a minute',
   'token hash': "the hash of a session's token, or of the token of a mail's link",
   'password digest': 'the digest of the current password',
+  witness: 'what code with the factor key alone computes of a factor, after it has checked a code',
+  'code hash': 'the hash of a recovery code',
   lease: 'the token of a lease that has not ended',
   'service key': 'the hash of a key of a service',
   'audit entry': 'a committed audit entry of the opening',

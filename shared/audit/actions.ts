@@ -55,6 +55,7 @@ export const AUDIT_ACTIONS = {
   'session.revoked': { target: 'session', event: null },
   'session.sign_in_failed': { target: 'user', event: null },
   'session.signed_out': { target: 'session', event: null },
+  'session.stepped_up': { target: 'session', event: null },
   'session.tenant_selected': { target: 'session', event: null },
   'sync_run.abandoned': { target: 'sync_run', event: [] },
   'sync_run.created': { target: 'sync_run', event: ['vendor', 'vendor_account_id'] },
@@ -69,6 +70,11 @@ export const AUDIT_ACTIONS = {
   'user.enabled': { target: 'user', event: [] },
   'user.password_changed': { target: 'user', event: null },
   'user.password_reset': { target: 'user', event: null },
+  'user.recovery_code_used': { target: 'user', event: null },
+  'user.recovery_codes_renewed': { target: 'user', event: null },
+  'user.second_factor_added': { target: 'user', event: null },
+  'user.second_factor_failed': { target: 'user', event: null },
+  'user.second_factor_removed': { target: 'user', event: null },
   'vendor_account.created': { target: 'vendor_account', event: ['vendor'] },
   'vendor_account.opened': { target: 'vendor_account', event: ['secret_version'] },
   'vendor_account.refused': { target: 'vendor_account', event: ['secret_version'] },
@@ -259,6 +265,10 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
     en: ['Signed out', ({ who }) => `${who} signed out.`],
     es: ['Sesión cerrada', ({ who }) => `${who} cerró la sesión.`],
   },
+  'session.stepped_up': {
+    en: ['Presence confirmed', ({ who }) => `${who} confirmed who they are.`],
+    es: ['Presencia confirmada', ({ who }) => `${who} confirmó quién es.`],
+  },
   'session.tenant_selected': {
     en: ['Work begun', ({ who }) => `${who} began to work in this shop.`],
     es: ['Trabajo empezado', ({ who }) => `${who} empezó a trabajar en esta tienda.`],
@@ -332,6 +342,29 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
   'user.password_reset': {
     en: ['Password reset', ({ who }) => `${who} set a new password by a link.`],
     es: ['Contraseña restablecida', ({ who }) => `${who} puso una nueva contraseña con un enlace.`],
+  },
+  'user.recovery_code_used': {
+    en: ['Recovery code used', ({ who, value }) => `${who} used a recovery code. ${value('left')} are left.`],
+    es: [
+      'Código de recuperación usado',
+      ({ who, value }) => `${who} usó un código de recuperación. Quedan ${value('left')}.`,
+    ],
+  },
+  'user.recovery_codes_renewed': {
+    en: ['Recovery codes renewed', ({ who }) => `${who} made new recovery codes.`],
+    es: ['Códigos de recuperación renovados', ({ who }) => `${who} creó códigos de recuperación nuevos.`],
+  },
+  'user.second_factor_added': {
+    en: ['Second factor added', ({ who }) => `${who} set up a second factor.`],
+    es: ['Segundo factor añadido', ({ who }) => `${who} configuró un segundo factor.`],
+  },
+  'user.second_factor_failed': {
+    en: ['Second factor refused', ({ target }) => `Somebody failed to prove the second factor of ${target}.`],
+    es: ['Segundo factor rechazado', ({ target }) => `Alguien no pudo demostrar el segundo factor de ${target}.`],
+  },
+  'user.second_factor_removed': {
+    en: ['Second factor removed', ({ who }) => `${who} removed a second factor.`],
+    es: ['Segundo factor quitado', ({ who }) => `${who} quitó un segundo factor.`],
   },
   'vendor_account.created': {
     en: [

@@ -40,6 +40,8 @@ export const AUDIT_FIELDS = {
   cause: 'cause',
   service: 'text',
   reason: 'text',
+  left: 'number',
+  kind: 'internal',
   entries: 'number',
   format: 'text',
   oldest: 'time',

@@ -1,3 +1,4 @@
+// This file has more than 300 lines, so that a new setting is one file to edit.
 import * as v from 'valibot'
 import { addressWith, PlatformLinks, PlatformLogo, PlatformName } from '#shared/schema/platform.ts'
 import { TrustedProxiesSetting } from '#shared/schema/trusted-proxies.ts'
@@ -38,6 +39,9 @@ const wholeNumber = (name: string, fallback: number, min: number, max: number, d
 const ANY = 999_999_999
 
 const limit = (name: string, fallback: number, description: string) => wholeNumber(name, fallback, 1, ANY, description)
+
+const factorLimit = (name: string, fallback: number, description: string) =>
+  wholeNumber(name, fallback, 1, 10_000, description)
 
 const DAY = 86_400
 const YEAR = 365 * DAY
@@ -165,6 +169,26 @@ export const SETTINGS = {
   forgot: {
     emailLimit: limit('FORGOT_EMAIL_LIMIT', 5, 'reset or verification mails per user and hour'),
     ipLimit: limit('FORGOT_IP_LIMIT', 30, 'reset or verification mails per client network and hour'),
+  },
+  factor: {
+    stepUpSeconds: wholeNumber(
+      'STEP_UP_SECONDS',
+      600,
+      60,
+      3600,
+      'how long a step-up or a sign-in is fresh',
+      ' seconds',
+    ),
+    limit: factorLimit('SECOND_FACTOR_LIMIT', 10, 'codes of an app per user and client network in 15 minutes'),
+    dayLimit: factorLimit('SECOND_FACTOR_DAY_LIMIT', 30, 'codes of an app per user and day, over unknown networks'),
+    ipLimit: factorLimit('SECOND_FACTOR_IP_LIMIT', 100, 'recovery codes per client network in 15 minutes'),
+    issuer: {
+      name: 'TOTP_ISSUER',
+      type: 'one line of 1 to 60 characters',
+      fallback: 'Tenantry',
+      description: 'what authenticator apps call the platform',
+      schema: PlatformName,
+    },
   },
   reset: { ttlSeconds: seconds('RESET_TTL_SECONDS', 3600, DAY, 'lifetime of a password reset link') },
   verify: { ttlSeconds: seconds('VERIFY_TTL_SECONDS', DAY, 30 * DAY, 'lifetime of an email verification link') },

@@ -40,6 +40,10 @@ export const METRICS = {
   ForwardedForUnreadable: { unit: 'Count', by: null },
   /** 5xx of the functions. */
   ServerError: { unit: 'Count', by: 'function' },
+  /** A second factor was refused, by the field of its proof. */
+  SecondFactorFailed: { unit: 'Count', by: 'field' },
+  /** The sealed secret of a second factor does not open with the factor key. */
+  FactorSealFailed: { unit: 'Count', by: null },
   /** The cache failed, and the database alone counted. */
   LimiterDegraded: { unit: 'Count', by: null },
   /** The pepper or the mail key could not be read again; the cached values are in use. */

@@ -1,8 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import * as v from 'valibot'
+import type { StoredToken } from '#shared/identity/token.ts'
 import { fault } from '#shared/schema/fault.ts'
 import { hashToken, type TokenHashes } from '#shared/secret/secret.ts'
-import type { Pepper } from '#shared/secret/token-secrets.ts'
+import type { Pepper, TokenSecrets } from '#shared/secret/token-secrets.ts'
 
 // Crockford's base32 has no I, L, O and U: https://www.crockford.com/base32.html
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
@@ -36,17 +37,28 @@ export const setupCode = (mailKey: string, nonce: string): string =>
     crockford(createHmac('sha256', mailKey).update('factor_setup\0').update(nonce).digest().subarray(0, SETUP_BYTES)),
   )
 
+/** Derives the setup code of a nonce for every active mail key and pepper, current ones first, with the hash that it is stored under. */
+export const setupCodes = (
+  { mailKey, mailKeyPrevious, ...peppers }: TokenSecrets,
+  userId: string,
+  nonce: string,
+): readonly StoredToken[] =>
+  [mailKey, ...(mailKeyPrevious === undefined ? [] : [mailKeyPrevious])].flatMap((key) => {
+    const token = setupCode(key, nonce)
+    return factorCodeHashes(peppers, userId, token).flatMap((hash) => (hash === null ? [] : [{ token, hash }]))
+  })
+
 // A pattern of what people type would have to allow for blanks anywhere.
 const typedCode = (length: number, example: string) =>
   v.pipe(
     v.string(),
     v.maxLength(100, fault({ code: 'wrong-format', format: 'a code of the service' })),
+    v.examples([example]),
     v.transform(plain),
     v.regex(
       new RegExp(`^[${CROCKFORD}]{${length}}$`),
       fault({ code: 'wrong-format', format: 'a code of the service' }),
     ),
-    v.examples([example]),
   )
 
 /** A recovery code in a request. */
@@ -59,9 +71,9 @@ export const SentSetupCode = typedCode(SETUP_LENGTH, '4TQ7-92KM')
 export const SentTotpCode = v.pipe(
   v.string(),
   v.maxLength(100, fault({ code: 'wrong-format', format: 'six digits' })),
+  v.examples(['492039']),
   v.transform((typed) => typed.replaceAll(/\s/g, '')),
   v.regex(/^\d{6}$/, fault({ code: 'wrong-format', format: 'six digits' })),
-  v.examples(['492039']),
 )
 
 /**

@@ -18,7 +18,7 @@ export function newTotpSecret(): string {
 
 /** Returns the bytes of a secret in base32. */
 export function secretBytes(secret: string): Buffer {
-  const bits = [...secret].map((character) => BASE32.indexOf(character).toString(2).padStart(5, '0')).join('')
+  const bits = Array.from(secret, (character) => BASE32.indexOf(character).toString(2).padStart(5, '0')).join('')
   return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
 }
 

@@ -10,6 +10,8 @@ export function violation(error: unknown): Problem | null {
       return unauthorized('the session ended during the request', true)
     case 'TN403':
       return forbidden(error instanceof Error ? error.message : 'the database refused the permission')
+    case 'TN428':
+      return new Problem('step-up-required')
     case 'TN430':
       return forbidden('the principal may not give a role, or take it away')
     case 'TN409':

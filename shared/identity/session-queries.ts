@@ -115,6 +115,8 @@ export const sessionOf = (row: LiveSessionRow): Session => ({
   id: row.session_id,
   idle_expires_at: row.idle_expires_at,
   absolute_expires_at: row.absolute_expires_at,
+  second_factor_at: row.second_factor_at,
+  stepped_up_at: row.stepped_up_at,
 })
 
 export const userOf = (row: LiveSessionRow): User => ({

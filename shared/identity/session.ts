@@ -7,9 +7,18 @@ import type { CsrfSecret } from '#shared/identity/csrf-secret.ts'
 import type { Ticket } from '#shared/identity/ticket.ts'
 import { OwnUser } from '#shared/identity/user.ts'
 
-/** A session, with the time when it expires if unused and the time when it expires in any case. */
+/**
+ * A session, with the time when it expires if unused, the time when it expires in any case, and the times when a second factor was first proven
+ * and when its user last proved their presence.
+ */
 export const Session = v.pipe(
-  v.object({ id: Id, idle_expires_at: Timestamp, absolute_expires_at: Timestamp }),
+  v.object({
+    id: Id,
+    idle_expires_at: Timestamp,
+    absolute_expires_at: Timestamp,
+    second_factor_at: v.nullable(Timestamp),
+    stepped_up_at: v.nullable(Timestamp),
+  }),
   v.title('Session'),
 )
 

@@ -2,6 +2,7 @@ import type { Device } from '#shared/schema/device.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
 import { COMMON_TEXTS, MAIL_TEXTS, type Words } from '#shared/mail/texts.ts'
 import { timeIn, timeUntil } from '#shared/mail/times.ts'
+import type { FactorChange } from '#shared/queue/kinds.ts'
 import type { Language } from '#shared/schema/language.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 
@@ -103,6 +104,14 @@ export function mailTemplates(stage: { platform: Platform; webBaseUrl: string; r
         }),
         `${webBaseUrl}/forgot-password`,
       ),
+    secondFactor: (to: UserContact, { change, time }: { change: FactorChange; time: string }) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].secondFactor({ change, ...accountOf(to), at: at(to, time) }),
+        `${webBaseUrl}/forgot-password`,
+      ),
+    secondFactorSetup: (to: UserContact, mail: { code: string }) =>
+      emailOf(to, MAIL_TEXTS[to.language].secondFactorSetup({ ...mail, ...accountOf(to) })),
     membershipAdded: (to: UserContact, mail: { shop: string; role: string }) =>
       emailOf(to, MAIL_TEXTS[to.language].membershipAdded({ ...mail, ...accountOf(to) }), `${webBaseUrl}/`),
     membershipRemoved: (to: UserContact, { shop, time }: { shop: string; time: string }) =>

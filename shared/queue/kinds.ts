@@ -2,6 +2,18 @@ import * as v from 'valibot'
 import type { InvokedJob } from '#shared/base/needs.ts'
 import { BROWSERS, SYSTEMS } from '#shared/schema/device.ts'
 
+/** What the mail `second-factor` tells. Functions of the database send it (app.mail_change). */
+const FACTOR_CHANGES = [
+  'app-added',
+  'app-replaced',
+  'app-removed',
+  'codes-renewed',
+  'code-used',
+  'wrong-codes',
+] as const
+
+export type FactorChange = (typeof FACTOR_CHANGES)[number]
+
 const Id = v.pipe(v.string(), v.uuid())
 const Place = v.object({ xact: v.pipe(v.string(), v.regex(/^\d{1,20}$/)), id: Id })
 // Names that we choose, and no text of a request.
@@ -16,6 +28,8 @@ export const JOB_KINDS = {
       v.object({ template: v.literal('password-reset'), email: v.string(), nonce: Nonce }),
       v.object({ template: v.literal('email-verification'), user_id: Id, nonce: Nonce }),
       v.object({ template: v.literal('password-changed'), user_id: Id, device: v.optional(UsedDevice) }),
+      v.object({ template: v.literal('second-factor'), user_id: Id, change: v.picklist(FACTOR_CHANGES) }),
+      v.object({ template: v.literal('second-factor-setup'), user_id: Id, nonce: Nonce }),
       v.object({ template: v.literal('membership-added'), user_id: Id }),
       v.object({ template: v.literal('membership-removed'), user_id: Id }),
     ]),

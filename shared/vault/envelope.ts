@@ -75,6 +75,12 @@ export function decryptText(key: Uint8Array, envelope: Uint8Array, binding: Bind
   return text
 }
 
+/** Returns the id of the data key that an envelope names. Nothing has checked it yet. */
+export const keyIdOfEnvelope = (envelope: Uint8Array): string =>
+  Buffer.from(envelope.subarray(1, 1 + KEY_ID_BYTES))
+    .toString('hex')
+    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+
 function checkedKey(key: Uint8Array): Uint8Array {
   if (key.length !== KEY_BYTES) throw new Error('a data key must have 32 bytes')
   return key

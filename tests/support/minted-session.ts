@@ -18,9 +18,10 @@ export async function mintSession(
 ): Promise<MintedSession> {
   const [row] = await admin<{ id: string }[]>`
     insert into app.sessions
-      (token_key, user_id, tenant_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)
+      (token_key, user_id, tenant_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at,
+       stepped_up_at)
     select ${hashToken(PEPPER, token)}, u.id, (select t.id from app.tenants t where t.slug = ${slug}), ${randomBytes(32)},
-           ${randomBytes(32)}, 'a test', now() + interval '10 minutes', now() + interval '7 days'
+           ${randomBytes(32)}, 'a test', now() + interval '10 minutes', now() + interval '7 days', now()
       from app.users u where u.email = ${email}
     returning id`
   if (row === undefined) throw new Error(`no user ${email}`)

@@ -119,6 +119,16 @@ const newSession: Maker = async (service, slug) => {
   return { id }
 }
 
+const newFactor: Maker = async (service, slug) => {
+  made += 1
+  const userId = await createUser(service.database.admin, { email: `made${made}x@${slug}.test`, slugs: [slug] })
+  const [row] = await service.database.admin<Ids[]>`
+    insert into app.factors (id, user_id, kind, name, key_id, witness_hash, sealed_secret, last_step)
+    values (gen_random_uuid(), ${userId}, 'totp', 'Made', gen_random_uuid(), sha256('made'), 'made', 0)
+    returning id`
+  return row ?? { id: '' }
+}
+
 const newStyle: Maker = async (service, slug) => {
   made += 1
   const tenant = await tenantId(service.database.admin, slug)
@@ -150,6 +160,7 @@ const newSyncRun: Maker = async (service, slug) => {
 /** By the path up to its parameter: the resources that their own create route does not make. */
 const MAKERS: Readonly<Record<string, Maker>> = {
   '/v1/auth/tenants/{': async (service, slug) => ({ id: await tenantId(service.database.admin, slug) }),
+  '/v1/auth/factors/{': newFactor,
   '/v1/auth/sessions/{': newSession,
   '/v1/catalog/styles/{': newStyle,
   '/v1/catalog/sync-runs/{': newSyncRun,

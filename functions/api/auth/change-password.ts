@@ -2,12 +2,12 @@ import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { invalid, unauthorized } from '#shared/base/problem.ts'
 import { deviceOf } from '#shared/schema/device.ts'
-import { perUser } from '#shared/http/limit-by.ts'
 import { noContent } from '#shared/http/reply.ts'
 import { digestPassword } from '#shared/password/argon2.ts'
 import { hashNewPassword } from '#shared/password/new-password.ts'
 import { normalize, SentNewPassword, SentPassword } from '#shared/password/password.ts'
 import { enqueue } from '#shared/queue/queries.ts'
+import { ownPasswordLimit } from './login-limits.ts'
 import { changePassword as change, findSalt, isOwnPassword } from './password-queries.ts'
 import { listTenants } from './session-queries.ts'
 
@@ -19,10 +19,7 @@ export const changePassword = endpoint({
   needs: ['invoke:deliver-mail'],
   body: v.object({ current_password: SentPassword, new_password: SentNewPassword }),
   problems: ['password-rejected'],
-  limits: (input) => {
-    const { emailLimit: limit, windowSeconds } = input.config.login
-    return [perUser('password-change', input, { limit, windowSeconds })]
-  },
+  limits: (input) => [ownPasswordLimit(input)],
   async handle(context) {
     const { body, principal, sql, runtime, client } = context
     const { config } = runtime

@@ -16,6 +16,16 @@ import { resetPassword } from './reset-password.ts'
 import { revokeOtherSessions } from './revoke-other-sessions.ts'
 import { revokeSession } from './revoke-session.ts'
 import { selectTenant } from './select-tenant.ts'
+import { addApp } from './add-app.ts'
+import { finishSignIn } from './finish-sign-in.ts'
+import { listFactors } from './list-factors.ts'
+import { makeDraft } from './make-draft.ts'
+import { readDraft } from './read-draft.ts'
+import { removeFactor } from './remove-factor.ts'
+import { renameFactor } from './rename-factor.ts'
+import { renewRecoveryCodes } from './renew-recovery-codes.ts'
+import { requestSetupCode } from './request-setup-code.ts'
+import { stepUp } from './step-up.ts'
 import { verifyEmail } from './verify-email.ts'
 
 export const group = routeGroup({
@@ -24,6 +34,16 @@ export const group = routeGroup({
   bodyLimitBytes: 16 * 1024,
   endpoints: [
     login,
+    finishSignIn,
+    stepUp,
+    listFactors,
+    requestSetupCode,
+    makeDraft,
+    readDraft,
+    addApp,
+    renewRecoveryCodes,
+    renameFactor,
+    removeFactor,
     readSession,
     endSession,
     listTenants,

@@ -19,6 +19,7 @@ export const listSessions = endpoint({
       user_agent: v.nullable(v.pipe(v.string(), v.examples(['Mozilla/5.0']))),
       created_at: Timestamp,
       last_seen_at: Timestamp,
+      second_factor: v.boolean(),
       current: v.boolean(),
     }),
   ),
@@ -26,12 +27,13 @@ export const listSessions = endpoint({
     const rows = await list(call, principal.ticket, { limit, before: cursor })
     const { data, next_cursor } = page(rows, limit)
     return ok({
-      data: data.map(({ id, user_agent, created_at, last_seen_at, tenant_id, ...tenant }) => ({
+      data: data.map(({ id, user_agent, created_at, last_seen_at, second_factor, tenant_id, ...tenant }) => ({
         id,
         tenant: tenant_id === null ? null : { id: tenant_id, ...tenant },
         user_agent,
         created_at,
         last_seen_at,
+        second_factor,
         current: id === principal.session.id,
       })),
       next_cursor,

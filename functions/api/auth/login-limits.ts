@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto'
 import type { Config } from '#shared/base/config.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
-import { limitOn, perNetwork } from '#shared/http/limit-by.ts'
+import { limitOn, perNetwork, perUser } from '#shared/http/limit-by.ts'
+import type { LimitInput } from '#shared/http/request-context.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
 import { normalizeEmail } from '#shared/schema/email.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
@@ -21,9 +23,13 @@ export const accountLimit = ({ email, config, pepper }: Omit<SignIn, 'client'>):
   counts: 'until success',
 })
 
-/** Returns the keyed hash of the network that a user signs in from. */
-export const networkKey = ({ email, client, pepper }: Omit<SignIn, 'config'>): Buffer =>
-  keyedHash(pepper, 'login-network', `${normalizeEmail(email)} ${clientNetwork(client.ip)}`)
+/** Returns the keyed hash of the network that a request comes from. */
+export const networkHash = ({ client, pepper }: Pick<SignIn, 'client' | 'pepper'>): Buffer =>
+  keyedHash(pepper, 'login-network', clientNetwork(client.ip))
+
+/** Returns the key of the network that a user signs in from, as app.network_of does. */
+export const networkKey = ({ email, ...from }: Omit<SignIn, 'config'>): Buffer =>
+  hash('sha256', Buffer.concat([networkHash(from), Buffer.from(normalizeEmail(email))]), 'buffer')
 
 /** The name and window of the limit on one email from one network. */
 export const emailLimitOf = ({ login }: Config) => ({ name: 'login-email', windowSeconds: login.windowSeconds })
@@ -55,4 +61,10 @@ export function loginLimits(signIn: SignIn): Limit[] {
     failureLimit(signIn),
     { ...accountLimit(signIn), unlessKnown: networkKey(signIn) },
   ]
+}
+
+/** The limit on the tries of the password of a user within their sessions. */
+export const ownPasswordLimit = (input: Pick<LimitInput<unknown>, 'config' | 'pepper' | 'principal'>): Limit => {
+  const { emailLimit: limit, windowSeconds } = input.config.login
+  return perUser('password-change', input, { limit, windowSeconds })
 }

@@ -4,27 +4,19 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { unauthorized } from '#shared/base/problem.ts'
 import { rateLimited } from '#shared/http/rate-limited.ts'
 import { ok } from '#shared/http/reply.ts'
-import { log } from '#shared/base/log.ts'
-import { recordMetric } from '#shared/base/metrics.ts'
 import { digestPassword, hashPassword, isOutdated } from '#shared/password/argon2.ts'
 import { normalize, SentPassword } from '#shared/password/password.ts'
 import { newToken, hashToken, tokenHashes } from '#shared/secret/secret.ts'
 import { CsrfSecret } from '#shared/identity/csrf-secret.ts'
-import { CsrfToken, Session } from '#shared/identity/session.ts'
 import { secondsLeft } from '#shared/rate-limit/limit.ts'
 import { Email } from '#shared/schema/email.ts'
-import { User } from '#shared/identity/user.ts'
 import { failureLimit, loginLimits, networkKey } from './login-limits.ts'
 import { findSalt, rehashPassword } from './password-queries.ts'
+import { OwedFactor } from './factor.ts'
 import { signIn } from './session-queries.ts'
+import { countSignIn, SignedIn, signedInReply } from './signed-in.ts'
 
 const Credentials = v.object({ email: Email, password: SentPassword })
-
-// Records a value of both metrics every time: the alarm on their ratio needs both.
-function countSignIn(outcome: 'succeeded' | 'failed'): void {
-  recordMetric('SignInSucceeded', outcome === 'succeeded' ? 1 : 0)
-  recordMetric('SignInFailed', outcome === 'failed' ? 1 : 0)
-}
 
 export const login = endpoint({
   route: 'POST /v1/auth/login',
@@ -33,16 +25,11 @@ export const login = endpoint({
   summary: 'Sign in with a password',
   description:
     'Needs no session. If the request carries the bearer token of a live session, a successful sign-in ends that session, ' +
-    'whoever its user is. A failed sign-in ends nothing. Any other token is ignored.',
+    'whoever its user is. A failed sign-in ends nothing. Any other token is ignored. A user with a second factor gets no session: ' +
+    '`second_factor` has the token of an open sign-in, which POST /v1/auth/login/second-factor finishes.',
   audit: { none: 'a new session has no tenant yet; the log line names the session' },
   body: Credentials,
-  reply: v.object({
-    token: v.pipe(v.string(), v.examples(['Zk3mS0tQ9rYbD1fHxW7uVaC5nE2gJ4iK6lP8oR0sT2w'])),
-    token_type: v.literal('Bearer'),
-    csrf_token: CsrfToken,
-    session: Session,
-    user: User,
-  }),
+  reply: v.union([SignedIn, OwedFactor]),
   problems: [401],
   limits: ({ body, ...input }) => loginLimits({ ...input, email: body.email }),
   async handle({ body, call, sql, sentToken, client, requestId, runtime }) {
@@ -75,12 +62,16 @@ export const login = endpoint({
     }
     const digest = await digesting
     const signedIn = await signIn(call, { ...prepared, digest })
-    const settled = limiter.settleInCache(limits, taken, signedIn.outcome)
+    const settled = limiter.settleInCache(limits, taken, signedIn.outcome === 'owed' ? 'failed' : signedIn.outcome)
     try {
       await signedIn.committed
     } finally {
       // Also after a failure: Lambda would stop a call that is under way.
       await settled
+    }
+    if (signedIn.outcome === 'owed') {
+      const { methods, expiresAt } = signedIn
+      return ok({ second_factor: { sign_in_token: token, expires_at: expiresAt, methods } })
     }
     if (signedIn.outcome !== 'succeeded') {
       if (signedIn.outcome === 'refused')
@@ -88,17 +79,9 @@ export const login = endpoint({
       countSignIn('failed')
       throw unauthorized('sign-in: unknown user, wrong password, or disabled user')
     }
-    countSignIn('succeeded')
-    const { session, user } = signedIn
-    log.info('signed in', {
-      request_id: requestId,
-      client_request_id: client.requestId ?? undefined,
-      user_id: user.id,
-      session_id: session.id,
-      ip_hash: source.ipHash.toString('hex'),
-    })
+    const reply = signedInReply({ token, csrfSecret, source }, signedIn)
     if (isOutdated(found.salt, config.argon2))
       await rehashPassword(sql, body.email, digest, await hashPassword(password, config.argon2))
-    return ok({ token, token_type: 'Bearer', csrf_token: csrfSecret.tokenOf(session.id), session, user })
+    return ok(reply)
   },
 })

@@ -1,9 +1,11 @@
 import { requestSource, type AuditContext } from '#shared/audit/record-audit.ts'
-import { sourceValue } from '#shared/db/composite.ts'
+import type { TicketRun } from '#shared/db/calls.ts'
+import { limitValue, sourceValue } from '#shared/db/composite.ts'
 import type { Sql } from '#shared/db/connect.ts'
 import type { Run } from '#shared/db/run.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
 import type { Cost } from '#shared/password/cost.ts'
+import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Ticket } from '#shared/identity/ticket.ts'
 
@@ -18,10 +20,34 @@ export interface FoundSalt {
  * each time, at the highest cost of all stored passwords.
  */
 export async function findSalt(sql: Run, email: string): Promise<FoundSalt> {
-  const [row] = await sql<{ salt: string; costs: [memoryKib: number, iterations: number][] }>`
-    select * from app.password_salt(${email})`
+  const [row] = await sql<SaltRow>`select * from app.password_salt(${email})`
   if (row === undefined) throw new Error('the database returned no salt')
-  return { salt: row.salt, costs: row.costs.map(([memoryKib, iterations]) => ({ memoryKib, iterations })) }
+  return saltOf(row)
+}
+
+interface SaltRow {
+  salt: string
+  costs: [memoryKib: number, iterations: number][]
+}
+
+const saltOf = ({ salt, costs }: SaltRow): FoundSalt => ({
+  salt,
+  costs: costs.map(([memoryKib, iterations]) => ({ memoryKib, iterations })),
+})
+
+/** Counts a try of the user's password, and returns its salt, or the seconds until the limit allows one. */
+export async function findOwnSalt(
+  call: TicketRun,
+  ticket: Ticket,
+  limit: Limit,
+): Promise<FoundSalt | { wait: number }> {
+  const [row] = await ticket.present(
+    (bytes) => call<SaltRow & { retry_after_seconds: number | null }>`
+      select * from app.own_salt(${bytes}, ${limitValue(limit)}::app.limit)`,
+  )
+  if (row === undefined) throw new Error('the database returned no salt')
+  if (row.retry_after_seconds !== null) return { wait: row.retry_after_seconds }
+  return saltOf(row)
 }
 
 /** Returns whether the digest is the one of the password of the ticket's user. */

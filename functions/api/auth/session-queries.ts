@@ -9,6 +9,7 @@ import type { AttemptOutcome, Limit, Taken } from '#shared/rate-limit/limit.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { CsrfSecret } from '#shared/identity/csrf-secret.ts'
+import type { FactorMethod } from './factor.ts'
 import { type LiveSessionRow, sessionOf, userOf } from '#shared/identity/session-queries.ts'
 import type { Principal, Session } from '#shared/identity/session.ts'
 import type { Ticket } from '#shared/identity/ticket.ts'
@@ -36,31 +37,42 @@ export interface SignIn {
   readonly source: Required<RequestSource>
 }
 
+/** The row of an open sign-in, or of nulls. */
+interface OpenSignInRow {
+  readonly session_id: null
+  readonly absolute_expires_at: string
+  readonly methods: readonly FactorMethod[] | null
+}
+
 /** The outcome of a sign-in. `committed` resolves after the commit, which the outcome does not wait for. */
 type SignedIn = { readonly committed: Promise<void> } & (
   | { readonly outcome: 'succeeded'; readonly session: Session; readonly user: User }
+  | { readonly outcome: 'owed'; readonly expiresAt: string; readonly methods: readonly FactorMethod[] }
   | { readonly outcome: Exclude<AttemptOutcome, 'succeeded'> }
 )
 
 /**
  * Creates a session without a tenant when the digest is the one of the user's password, and returns both. The network becomes a
- * known one of the user. Otherwise counts and records a failed sign-in, which the job `audit-sign-ins` moves to the audit
+ * known one of the user. A user with a second factor gets an open sign-in under that token instead, which has no effect of a sign-in. Otherwise counts and records a failed sign-in, which the job `audit-sign-ins` moves to the audit
  * log of each of the user's tenants. It does the same work without a user, and for a user of many tenants, so that response time
  * reveals neither.
  */
 export async function signIn(call: Pick<Call, 'committing'>, given: SignIn): Promise<SignedIn> {
   const [sent, sentPrevious] = given.sentHashes ?? [null, null]
   const { rows, committed } = given.csrfSecret.present(
-    (csrf) => call.committing<LiveSessionRow | { readonly session_id: null }>`
+    (csrf) => call.committing<LiveSessionRow | OpenSignInRow>`
     select * from app.sign_in(
       ${given.email}, ${given.digest}, ${given.tokenHash}, ${csrf}, ${given.networkKey}, ${given.userAgent},
       ${given.pendingSeconds}, ${given.absoluteSeconds}, ${given.maxPerUser}, ${sourceValue(given.source)}::app.source,
       ${sent}, ${sentPrevious}, ${limitValue(given.failures)}::app.limit, ${given.failures.partOf ?? null},
-      ${given.taken.inDatabase}::text::jsonb)`,
+      ${given.taken.inDatabase}::text::jsonb, string_to_array(${given.taken.inCache.join()}, ','))`,
   )
   const [row] = await rows
   if (row === undefined) return { outcome: 'failed', committed }
-  if (row.session_id === null) return { outcome: 'refused', committed }
+  if (row.session_id === null)
+    return row.methods === null
+      ? { outcome: 'refused', committed }
+      : { outcome: 'owed', expiresAt: row.absolute_expires_at, methods: row.methods, committed }
   return { outcome: 'succeeded', session: sessionOf(row), user: userOf(row), committed }
 }
 
@@ -85,6 +97,7 @@ export interface SessionRow extends Omit<Tenant, 'id'> {
   readonly user_agent: string | null
   readonly created_at: string
   readonly last_seen_at: string
+  readonly second_factor: boolean
   readonly tenant_id: string | null
 }
 

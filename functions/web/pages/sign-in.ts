@@ -31,16 +31,15 @@ export const signIn = page({
   async handle(context) {
     const { form, call, ownAddress, languageAtSignIn } = context
     const { email, password } = form
-    const { token, csrf_token: csrfToken } = await call('POST /v1/auth/login', { body: { email, password } }).catch(
-      (error: unknown) => {
-        // One text for every refusal: also for an address that is none.
-        if (error instanceof ProblemError && (error.status === 401 || error.status === 422))
-          throw new FormRefused({ field: null, message: context.t.signIn.refused })
-        throw error
-      },
-    )
+    const reply = await call('POST /v1/auth/login', { body: { email, password } }).catch((error: unknown) => {
+      // One text for every refusal: also for an address that is none.
+      if (error instanceof ProblemError && (error.status === 401 || error.status === 422))
+        throw new FormRefused({ field: null, message: context.t.signIn.refused })
+      throw error
+    })
+    if ('second_factor' in reply) throw new FormRefused({ field: null, message: context.t.signIn.owesFactor })
     return redirect(ownAddress(form.next ?? '') ?? '/', {
-      cookies: [setCookie('session', token), setCookie('csrf', csrfToken), ...languageAtSignIn],
+      cookies: [setCookie('session', reply.token), setCookie('csrf', reply.csrf_token), ...languageAtSignIn],
     })
   },
   again: async (context) => signInView(context, context.refusal?.values['next'] ?? null),

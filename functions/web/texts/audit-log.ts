@@ -28,6 +28,7 @@ const FIELDS: Readonly<Record<ShownField, Readonly<Record<Language, string>>>> =
   cause: { en: 'Cause', es: 'Causa' },
   service: { en: 'Service', es: 'Servicio' },
   reason: { en: 'Reason', es: 'Motivo' },
+  left: { en: 'Codes left', es: 'Códigos restantes' },
   entries: { en: 'Entries', es: 'Entradas' },
   format: { en: 'Format', es: 'Formato' },
   oldest: { en: 'Oldest entry', es: 'Entrada más antigua' },

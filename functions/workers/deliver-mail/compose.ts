@@ -7,6 +7,7 @@ import { UnreadableJob } from '#shared/queue/drain.ts'
 import type { JobPayload } from '#shared/queue/kinds.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
 import { mailTokens } from '#shared/identity/token.ts'
+import { setupCodes } from '#shared/factor/code.ts'
 import { remail } from './remail.ts'
 import { replyTo } from './sender.ts'
 import type { Runtime } from './worker.ts'
@@ -14,6 +15,7 @@ import { findInvitation, findMembership, findUser, issueToken, type MembershipCo
 
 // For emails without a token.
 const NOTICE_TTL_SECONDS = 7 * 86_400
+const SETUP_CODE_TTL_SECONDS = 600
 
 /** The time in which the email had to be sent is over. */
 export class Expired extends Error {
@@ -34,6 +36,8 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     'password-reset': config.reset.ttlSeconds,
     'email-verification': config.verify.ttlSeconds,
     'password-changed': NOTICE_TTL_SECONDS,
+    'second-factor': NOTICE_TTL_SECONDS,
+    'second-factor-setup': SETUP_CODE_TTL_SECONDS,
     'membership-added': NOTICE_TTL_SECONDS,
     'membership-removed': NOTICE_TTL_SECONDS,
   }
@@ -93,6 +97,16 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     case 'password-changed': {
       const user = await findUser(sql, job)
       return user === null ? null : templates.passwordChanged(user, { time, device: mail.device ?? null })
+    }
+    case 'second-factor': {
+      const user = await findUser(sql, job)
+      return user === null ? null : templates.secondFactor(user, { change: mail.change, time })
+    }
+    case 'second-factor-setup': {
+      const codes = setupCodes(runtime, mail.user_id, `${job.id} ${mail.nonce}`)
+      const issued = await issueToken(sql, job, codes, SETUP_CODE_TTL_SECONDS)
+      const code = codes[(issued?.token ?? 0) - 1]?.token
+      return issued === null || code === undefined ? null : templates.secondFactorSetup(issued, { code })
     }
     case 'membership-added': {
       const place = await membership()

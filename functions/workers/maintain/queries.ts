@@ -12,6 +12,8 @@ export async function createPartitions(sql: Sql): Promise<string[]> {
 /** The functions of the database decide what is old: no login may delete anything else. Events are deleted after their jobs. */
 export const DELETIONS: readonly Deletion[] = [
   (sql, batch) => sql`select app.delete_old_sessions(${batch}) as deleted`,
+  (sql, batch) => sql`select app.delete_old_sign_ins(${batch}) as deleted`,
+  (sql, batch) => sql`select app.delete_old_drafts(${batch}) as deleted`,
   (sql, batch) => sql`select app.delete_old_tokens(${batch}) as deleted`,
   (sql, batch) => sql`select app.delete_old_jobs(${batch}) as deleted`,
   (sql, batch) => sql`select app.delete_old_events(${batch}) as deleted`,

@@ -39,7 +39,13 @@ describe('a successful login', () => {
     expect(Object.keys(body)).toEqual(['token', 'token_type', 'csrf_token', 'session', 'user'])
     expect(body.token).toMatch(/^[A-Za-z0-9_-]{43}$/)
     expect(body.token_type).toBe('Bearer')
-    expect(Object.keys(body.session).toSorted()).toEqual(['absolute_expires_at', 'id', 'idle_expires_at'])
+    expect(Object.keys(body.session).toSorted()).toEqual([
+      'absolute_expires_at',
+      'id',
+      'idle_expires_at',
+      'second_factor_at',
+      'stepped_up_at',
+    ])
     expect(Object.keys(body.user).toSorted()).toEqual(['avatar_url', 'email', 'email_verified_at', 'full_name', 'id'])
     expect(body.user).toMatchObject({ email: 'sales@acme.test', full_name: 'Sales Acme', avatar_url: null })
     for (const time of [body.session.idle_expires_at, body.session.absolute_expires_at, body.user.email_verified_at]) {

@@ -26,7 +26,13 @@ describe('GET /v1/auth/session', () => {
     const { status, body } = await read(token)
     expect(status).toBe(200)
     expect(Object.keys(body)).toEqual(['session', 'user', 'tenant', 'role', 'permissions', 'csrf_token'])
-    expect(Object.keys(body.session).toSorted()).toEqual(['absolute_expires_at', 'id', 'idle_expires_at'])
+    expect(Object.keys(body.session).toSorted()).toEqual([
+      'absolute_expires_at',
+      'id',
+      'idle_expires_at',
+      'second_factor_at',
+      'stepped_up_at',
+    ])
     expect(body.session.id).toBe(id)
     expect(Object.keys(body.user).toSorted()).toEqual([
       'avatar_url',

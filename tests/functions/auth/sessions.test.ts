@@ -45,7 +45,9 @@ describe('GET /v1/auth/sessions', () => {
     const [asking] = [await mint('acme-print'), await mint()]
     const answer = await service.request('GET /v1/auth/sessions', { token: asking.token })
     for (const session of answer.body.data) {
-      expect(Object.keys(session).toSorted().join()).toBe('created_at,current,id,last_seen_at,tenant,user_agent')
+      expect(Object.keys(session).toSorted().join()).toBe(
+        'created_at,current,id,last_seen_at,second_factor,tenant,user_agent',
+      )
       for (const time of [session.created_at, session.last_seen_at]) {
         expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
       }

@@ -4,6 +4,7 @@ import { isTenantAccess, requiresSession } from '#shared/http/access.ts'
 import { SERVICE_CHALLENGE } from '#shared/base/problem.ts'
 import { hashToken, newToken } from '#shared/secret/secret.ts'
 import { CHALLENGE_HEADER, expectContract, expectProblem, indistinguishable } from '#tests/support/expect-answer.ts'
+import { newFactorUser, openSignIn } from '#tests/support/factor.ts'
 import { createTenant, createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { type Route, routes, takesId, withId, withUnknownId } from '#tests/support/routes.ts'
 import { makeResource, sampleBody, sampleQuery } from '#tests/support/samples.ts'
@@ -74,6 +75,8 @@ async function endSessions(): Promise<void> {
   const { id, token } = await mintSession(sql, { email: 'nobody@shops.test' })
   await sql`update app.sessions set idle_expires_at = now() where id = ${id}`
   dead['idle too long, with no tenant'] = token
+  const { email } = await newFactorUser(service)
+  dead['of a sign-in that owes its second factor'] = await openSignIn(service, email)
   dead['never issued'] = newToken()
   const stored = await sql<{ token_key: Buffer }[]>`select token_key from app.sessions where id = ${id}`
   dead['the stored hash instead of the token'] = stored[0]?.token_key.toString('base64url') ?? ''

@@ -6,6 +6,7 @@ import { eventOf, type EventRow } from '#shared/audit/event.ts'
 import { eventSchemas } from '#shared/audit/event-schema.ts'
 import { mintSession, type TestTenant } from '#tests/support/minted-session.ts'
 import { type Route, routes, takesId, withId } from '#tests/support/routes.ts'
+import { codeNow, mailedSetupCode, newDraft, newFactorUser, newUser } from '#tests/support/factor.ts'
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
 import { PASSWORD, type RequestOptions } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
@@ -40,6 +41,24 @@ const PREPARED: Readonly<Record<string, (tenant: TestTenant<'owner'>) => Promise
   'POST /v1/auth/password/change': async () => {
     const { token } = await mintSession(service.sql, { email: 'viewer@acme.test', slug: 'acme-print' })
     return { token, body: { current_password: PASSWORD, new_password: 'a passphrase of the audit' } }
+  },
+  'POST /v1/auth/step-up': async () => {
+    const { token } = await mintSession(service.sql, { email: 'sales@acme.test', slug: 'acme-print' })
+    return { token, body: { password: PASSWORD } }
+  },
+  'POST /v1/auth/factors/totp': async ({ slug }) => {
+    const user = await newUser(service, [slug])
+    const { secret } = (await newDraft(service, user.token)).body
+    return { token: user.token, body: { code: codeNow(secret), setup_code: await mailedSetupCode(service, user) } }
+  },
+  'POST /v1/auth/factors/recovery-codes': async ({ slug }) => {
+    const { token } = await newFactorUser(service, [slug])
+    await newDraft(service, token, { renew_codes: true })
+    return { token }
+  },
+  'DELETE /v1/auth/factors/{id}': async ({ slug }) => {
+    const { token, factorId } = await newFactorUser(service, [slug])
+    return { token, id: factorId }
   },
   'POST /v1/catalog/sync-runs': async ({ slug }) => {
     const { id } = await makeResource(service, '/v1/vendor-accounts/{id}', slug)

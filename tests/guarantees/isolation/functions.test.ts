@@ -76,6 +76,24 @@ describe('the functions of the database', () => {
     },
   )
 
+  test('of which app.create_session alone creates sessions', async () => {
+    const inserters = async (run = sql) => {
+      const found = await run<{ name: string }[]>`
+        select oid::regproc::text as name from pg_proc
+         where prosrc ~* 'insert\\s+into\\s+("?app"?\\.)?"?sessions"?\\y' and pronamespace::regnamespace::text not in ('pg_catalog') order by 1`
+      return found.map(({ name }) => name)
+    }
+    expect(await inserters()).toEqual(['create_session'])
+    const planted = sql.begin(async (tx) => {
+      await tx.unsafe(
+        `create function app.planted() returns void language plpgsql as $$ begin INSERT  INTO app.sessions default values; end $$`,
+      )
+      expect(await inserters(tx as unknown as typeof sql)).toEqual(['create_session', 'planted'])
+      throw new Error('undo')
+    })
+    await expect(planted).rejects.toThrow('undo')
+  })
+
   test('have no guarantee that is left of a function that is gone', () => {
     expect(Object.keys(GUARANTEES).filter((name) => !DEFINER_NAMES.includes(name))).toEqual([])
   })

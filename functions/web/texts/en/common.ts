@@ -96,6 +96,7 @@ export const fieldErrors: FieldErrorTexts = {
   'settings-too-large': invalid,
   'invalid-cursor': invalid,
   'wrong-password': 'This is not your current password.',
+  'wrong-code': 'That code is wrong or was used already. Wait for the next one, and let your phone set its own time.',
   'refused-by-vendor': 'The vendor did not accept this account number and key. Check both.',
   'no-visible-character': 'Enter at least one visible character.',
   'like-known': ({ min }) =>
@@ -116,6 +117,8 @@ export const problems: ProblemTexts = {
   'role-exists': 'The shop has a role of this code already.',
   'role-in-use': 'Members or invitations use this role.',
   'role-limit': 'The shop has as many roles as it may have.',
+  'sign-in-expired': 'That took too long. Enter your password again.',
+  'draft-expired': 'This page was open too long. Start again.',
   'last-owner': 'A shop needs at least one owner. Make somebody else an owner first.',
   'vendor-unreachable': 'The vendor did not reply. Try again later.',
   'sync-active': 'A sync is running already.',

@@ -97,6 +97,8 @@ export const fieldErrors: typeof en.fieldErrors = {
   'settings-too-large': invalid,
   'invalid-cursor': invalid,
   'wrong-password': 'Esta no es su contraseña actual.',
+  'wrong-code':
+    'Ese código es incorrecto o ya se usó. Espere al siguiente y deje que su teléfono ajuste la hora automáticamente.',
   'refused-by-vendor': 'El proveedor no aceptó este número de cuenta y esta clave. Compruebe ambos.',
   'no-visible-character': 'Escriba al menos un carácter visible.',
   'like-known': ({ min }) =>
@@ -116,6 +118,8 @@ export const problems: typeof en.problems = {
   'role-exists': 'La tienda ya tiene un rol con este código.',
   'role-in-use': 'Hay miembros o invitaciones que usan este rol.',
   'role-limit': 'La tienda ya tiene el máximo de roles.',
+  'sign-in-expired': 'Pasó demasiado tiempo. Introduzca de nuevo su contraseña.',
+  'draft-expired': 'Esta página estuvo abierta demasiado tiempo. Empiece de nuevo.',
   'last-owner': 'Una tienda necesita al menos un propietario. Nombre antes a otra persona.',
   'vendor-unreachable': 'El proveedor no respondió. Inténtelo más tarde.',
   'sync-active': 'Ya hay una sincronización en curso.',

@@ -11,6 +11,10 @@ const titles: Readonly<Record<ProblemKind, string>> = {
   'role-exists': 'El rol ya existe',
   'role-in-use': 'Rol en uso',
   'role-limit': 'Demasiados roles',
+  'factor-rejected': 'Segundo factor rechazado',
+  'sign-in-expired': 'Inicio de sesión caducado',
+  'step-up-required': 'Se necesita una confirmación',
+  'draft-expired': 'Borrador caducado',
   'last-owner': 'Último propietario',
   'password-rejected': 'Contraseña no aceptada',
   'sync-active': 'Sincronización en curso',
@@ -38,6 +42,12 @@ const actions: Readonly<Record<ProblemKind, string>> = {
   'role-exists': 'La tienda ya tiene un rol con este código. Elija otro código.',
   'role-in-use': 'Hay miembros o invitaciones abiertas con este rol. Deles antes otro rol.',
   'role-limit': 'La tienda tiene tantos roles propios como puede tener. Elimine uno que nadie necesite.',
+  'factor-rejected': 'El código es incorrecto, ya se usó o ha caducado. Envíe otro.',
+  'sign-in-expired':
+    'El inicio de sesión duró demasiado o tuvo demasiados intentos. Inicie sesión de nuevo con la contraseña.',
+  'step-up-required':
+    'Confirme que es usted con el segundo factor, o con la contraseña si no tiene ninguno, y repita la solicitud.',
+  'draft-expired': 'El borrador caducó, ya se usó o es de otra sesión. Cree uno nuevo.',
   'last-owner': 'El cambio dejaría la tienda sin propietario. Nombre antes a otra persona como propietaria.',
   'password-rejected': 'La contraseña nueva es demasiado fácil de averiguar. `errors` dice por qué. Elija otra.',
   'sync-active': 'Hay una sincronización de este proveedor en cola o en curso. Espere a que termine.',

@@ -1,0 +1,58 @@
+import * as v from 'valibot'
+import { SentRecoveryCode, SentTotpCode } from '#shared/factor/code.ts'
+import { fault } from '#shared/schema/fault.ts'
+import { Id } from '#shared/schema/id.ts'
+import { text } from '#shared/schema/text.ts'
+import { Timestamp } from '#shared/schema/timestamp.ts'
+
+const METHODS = ['totp', 'passkey', 'recovery_code'] as const
+
+/** By what a user may prove a second factor. */
+export type FactorMethod = (typeof METHODS)[number]
+
+/** The secret of an open sign-in. It is no session token. */
+export const SignInToken = v.pipe(
+  v.string(),
+  v.maxLength(1000),
+  v.examples(['b7Vn2kXw9QmD4sRz8TfY1hLc6GpJ3aUe5NoKiWxZtEq']),
+)
+
+/** What a sign-in returns while it owes a second factor. */
+export const OwedFactor = v.object({
+  second_factor: v.object({
+    sign_in_token: SignInToken,
+    expires_at: Timestamp,
+    methods: v.pipe(v.array(v.picklist(METHODS)), v.examples([['totp', 'recovery_code']])),
+  }),
+})
+
+/** The proofs of a second factor that a request may carry. */
+export const ProofEntries = {
+  code: v.optional(SentTotpCode),
+  recovery_code: v.optional(SentRecoveryCode),
+}
+
+/** Requires exactly one of the keys. */
+export const exactlyOne = <Body extends object>(keys: readonly (keyof Body & string)[]) =>
+  v.check<Body, ReturnType<typeof fault>>(
+    (body) => keys.filter((key) => body[key] !== undefined).length === 1,
+    fault({ code: 'wrong-format', format: `an object with exactly one of ${keys.join(', ')}` }),
+  )
+
+export const FactorName = text({ max: 60, example: 'Authenticator app' })
+
+/** A second factor of the user. `usable` is false for a passkey of another address of the front end. */
+export const Factor = v.pipe(
+  v.object({
+    id: Id,
+    kind: v.picklist(['totp', 'passkey']),
+    name: FactorName,
+    created_at: Timestamp,
+    last_used_at: v.nullable(Timestamp),
+    synced: v.boolean(),
+    usable: v.boolean(),
+  }),
+  v.title('Factor'),
+)
+
+export type Factor = Readonly<v.InferOutput<typeof Factor>>

@@ -1,0 +1,32 @@
+import * as v from 'valibot'
+import { unauthorized } from '#shared/base/problem.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { ok } from '#shared/http/reply.ts'
+import { Id } from '#shared/schema/id.ts'
+import { Timestamp } from '#shared/schema/timestamp.ts'
+import { ownFactors } from './factor-queries.ts'
+import { Factor } from './factor.ts'
+
+const Count = v.pipe(v.number(), v.integer(), v.examples([10]))
+const Name = v.pipe(v.string(), v.examples(['acme']))
+
+export const listFactors = endpoint({
+  route: 'GET /v1/auth/factors',
+  access: 'session',
+  summary: 'List the second factors of the user, and what is left of the recovery codes',
+  description:
+    '`recovery_codes` is null for a user without a factor. `required_by`: the tenants that ask for a second factor.',
+  reply: v.object({
+    data: v.array(Factor),
+    recovery_codes: v.nullable(v.object({ left: Count, created_at: v.nullable(Timestamp) })),
+    required_by: v.array(v.object({ tenant: v.object({ id: Id, slug: Name, legal_name: Name }), from: Timestamp })),
+  }),
+  async handle({ call, principal }) {
+    const rows = await ownFactors(call, principal.ticket)
+    const [first] = rows
+    if (first === undefined) throw unauthorized('the session ended during the request', true)
+    const data = rows.flatMap(({ codes_left: _left, codes_created_at: _at, ...row }) => (row.id === null ? [] : [row]))
+    const codes = { left: first.codes_left, created_at: first.codes_created_at }
+    return ok({ data, recovery_codes: data.length === 0 ? null : codes, required_by: [] })
+  },
+})

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest'
+import {
+  codeNow,
+  finish,
+  login,
+  mailedSetupCode,
+  newDraft,
+  newFactorUser,
+  newUser,
+  openSignIn,
+  stepUp,
+  wrongCode,
+} from '#tests/support/factor.ts'
+import { mintSession } from '#tests/support/minted-session.ts'
+import type { Answer } from '#tests/support/service.ts'
+import { useService } from '#tests/support/test.ts'
+import { many } from './race.ts'
+
+const service = useService()
+
+const statusesOf = (answers: readonly Answer[]): Record<number, number> => {
+  const counts: Record<number, number> = {}
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
+/** Uses a proof 100 times at once: in each of ten open sign-ins five times, and as a step-up in each of fifty sessions. */
+async function useAHundredTimes(user: { email: string; id: string }, proof: object): Promise<Record<number, number>> {
+  const open: string[] = []
+  for (let at = 0; at < 10; at += 1) open.push(await openSignIn(service, user.email))
+  const sessions = await many(50, () => mintSession(service.sql, { email: user.email }))
+  return statusesOf(
+    await Promise.all([
+      ...open.flatMap((token) => Array.from({ length: 5 }, () => finish(service, token, proof))),
+      ...sessions.map(({ token }) => stepUp(service, token, proof)),
+    ]),
+  )
+}
+
+/** Expects one success. The others are refused, or come to an open sign-in or a session that the success has ended. */
+function expectOne({ 200: succeeded, 422: refused = 0, 400: late = 0, 401: ended = 0 }: Record<number, number>): void {
+  expect([succeeded, refused + late + ended]).toEqual([1, 99])
+  expect(late + ended).toBeLessThanOrEqual(5)
+}
+
+describe('at the same time', () => {
+  it('a hundred uses of one code of an app prove one', async () => {
+    const user = await newFactorUser(service)
+    expectOne(await useAHundredTimes(user, { code: codeNow(user.secret) }))
+  })
+
+  it('a hundred uses of one recovery code prove one', async () => {
+    const user = await newFactorUser(service)
+    expectOne(await useAHundredTimes(user, { recovery_code: user.recoveryCodes[0] }))
+    const [left] = await service.sql`
+      select count(*)::int as codes from app.tokens where user_id = ${user.id} and purpose = 'recovery_code' and expires_at > now()`
+    expect(left).toEqual({ codes: 9 })
+  })
+
+  it('a hundred guesses at one open sign-in see the secret of the app five times', async () => {
+    const user = await newFactorUser(service)
+    const token = await openSignIn(service, user.email)
+    const answers = await many(100, () => finish(service, token, { code: wrongCode(user.secret) }))
+    expect(statusesOf(answers)).toEqual({ 400: 95, 422: 5 })
+    const [app] = await service.sql`select wrong_codes from app.factors where user_id = ${user.id}`
+    expect(app).toEqual({ wrong_codes: 5 })
+  })
+
+  it('a hundred uses of one draft and one setup code add one app', async () => {
+    const user = await newUser(service)
+    await service.sql`delete from app.rate_limits`
+    const { secret } = (await newDraft(service, user.token)).body
+    const setupCode = await mailedSetupCode(service, user)
+    const body = { code: codeNow(secret), setup_code: setupCode }
+    const answers = await many(100, () => service.request('POST /v1/auth/factors/totp', { token: user.token, body }))
+    expect(statusesOf(answers)[200]).toBe(1)
+    // The token of the session is another one now, or the draft is used, or the first factor is there.
+    for (const { status } of answers) expect([200, 401, 403, 409, 422]).toContain(status)
+    expect(await service.sql`select from app.factors where user_id = ${user.id}`).toHaveLength(1)
+    const codes = await service.sql`select from app.tokens where user_id = ${user.id} and purpose = 'recovery_code'`
+    expect(codes).toHaveLength(10)
+  })
+
+  it('sign-ins beside a first factor leave no live session without a second factor', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const user = await newUser(service)
+      const { secret } = (await newDraft(service, user.token)).body
+      const setupCode = await mailedSetupCode(service, user)
+      const adding = service.request('POST /v1/auth/factors/totp', {
+        token: user.token,
+        body: { code: codeNow(secret), setup_code: setupCode },
+      })
+      const answers = await Promise.all([...Array.from({ length: 10 }, () => login(service, user.email)), adding])
+      expect(statusesOf(answers)).toEqual({ 200: 11 })
+      const without = await service.sql`
+        select from app.sessions where user_id = ${user.id} and revoked_at is null and second_factor_at is null`
+      expect(without).toHaveLength(0)
+    }
+  })
+
+  it('a removal of the app and sign-ins that finish do not deadlock', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const user = await newFactorUser(service)
+      const open: string[] = []
+      for (let at = 0; at < 4; at += 1) open.push(await openSignIn(service, user.email))
+      const [removed, ...finished] = await Promise.all([
+        service.request(`DELETE /v1/auth/factors/${user.factorId}`, { token: user.token }),
+        ...open.map((token, at) =>
+          finish(service, token, { recovery_code: user.recoveryCodes[at] }, at === 0 ? user.token : undefined),
+        ),
+      ])
+      // The finished sign-in that carries the session's token may have ended it before.
+      expect([204, 401]).toContain(removed?.status)
+      for (const { status } of finished) expect([200, 400, 422]).toContain(status)
+    }
+  })
+})
