@@ -38,8 +38,8 @@ comment on function app.mark_revocation is
 -- It takes no argument: it finds the marked transactions and what blocks them itself. A revocation waits for rows and tables of this
 -- service, and for advisory locks of one key. So a transaction that has touched a table of another service, or waits for any other lock,
 -- is none, and its mark does not help it to end others.
--- A revocation that waits is not ended, but what blocks it is. One that does not wait is ended after a second: it may have got its lock
--- just now. It never ends a connection of the owner.
+-- A revocation that waits is not ended, but what blocks it is. One that does not wait may have got its lock just now, as in a long queue: it is
+-- ended when another waits for 0.8 s and the same transaction still blocks it 0.2 s later. It never ends a connection of the owner.
 create function app.end_blockers() returns table (pid integer, login name)
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
@@ -48,39 +48,46 @@ create function app.end_blockers() returns table (pid integer, login name)
 #variable_conflict use_column
 declare
   v record;
+  v_seen text[] := '{}';
 begin
-  for v in
-    with recursive marked as (
-      select m.pid from pg_locks m
-       where m.granted and m.locktype = 'relation' and m.mode = 'RowShareLock' and m.relation = 'revocation.under_way'::regclass
-         and m.database = (select d.oid from pg_database d where d.datname = current_database())
-    ), waiting as (
-      select w.pid, w.waitstart from pg_locks w join marked m on m.pid = w.pid
-       where not w.granted and w.locktype in ('relation', 'tuple', 'transactionid', 'advisory')
-         and not (w.locktype = 'advisory' and w.objsubid = 2)
-         and not exists (
-           select from pg_locks t join pg_class c on c.oid = t.relation
-            where t.pid = w.pid and c.relowner <> 'identity_owner'::regrole
-              and (not t.granted or c.relnamespace not in ('pg_catalog'::regnamespace, 'pg_toast'::regnamespace)))
-    ), stuck as (
-      select w.pid, w.waitstart from waiting w join pg_stat_activity a on a.pid = w.pid and a.usename = session_user
-       where w.waitstart < clock_timestamp() - interval '400 milliseconds'
-      union
-      select w.pid, w.waitstart from stuck s, unnest(pg_blocking_pids(s.pid)) as b (pid), waiting w where w.pid = b.pid
-    )
-    select a.pid, a.usename as login, min(s.pid) as revocation
-      from stuck s, unnest(pg_blocking_pids(s.pid)) as b (pid), pg_stat_activity a
-     where a.pid = b.pid and b.pid not in (select s.pid from stuck s)
-       and (s.waitstart < clock_timestamp() - interval '1 second' or b.pid not in (select m.pid from marked m))
-       and not pg_has_role(a.usesysid, 'identity_owner', 'member')
-     group by a.pid, a.usename
-  loop
-    if pg_terminate_backend(v.pid) then
-      raise log 'ended connection % of %, which blocked the revocation of connection %', v.pid, v.login, v.revocation;
-      pid := v.pid;
-      login := v.login;
-      return next;
-    end if;
+  for v_look in 1..2 loop
+    for v in
+      with recursive marked as (
+        select m.pid, m.virtualtransaction from pg_locks m
+         where m.granted and m.locktype = 'relation' and m.mode = 'RowShareLock' and m.relation = 'revocation.under_way'::regclass
+           and m.database = (select d.oid from pg_database d where d.datname = current_database())
+      ), waiting as (
+        select w.pid, w.waitstart from pg_locks w join marked m on m.pid = w.pid
+         where not w.granted and w.locktype in ('relation', 'tuple', 'transactionid', 'advisory')
+           and not (w.locktype = 'advisory' and w.objsubid = 2)
+           and not exists (
+             select from pg_locks t join pg_class c on c.oid = t.relation
+              where t.pid = w.pid and c.relowner <> 'identity_owner'::regrole
+                and (not t.granted or c.relnamespace not in ('pg_catalog'::regnamespace, 'pg_toast'::regnamespace)))
+      ), stuck as (
+        select w.pid, w.waitstart from waiting w join pg_stat_activity a on a.pid = w.pid and a.usename = session_user
+         where w.waitstart < clock_timestamp() - interval '400 milliseconds'
+        union
+        select w.pid, w.waitstart from stuck s, unnest(pg_blocking_pids(s.pid)) as b (pid), waiting w where w.pid = b.pid
+      )
+      select a.pid, a.usename as login, min(s.pid) as revocation, m.virtualtransaction as revokes
+        from stuck s, unnest(pg_blocking_pids(s.pid)) as b (pid), pg_stat_activity a left join marked m on m.pid = a.pid
+       where a.pid = b.pid and b.pid not in (select s.pid from stuck s)
+         and (s.waitstart < clock_timestamp() - interval '800 milliseconds' or m.pid is null)
+         and not pg_has_role(a.usesysid, 'identity_owner', 'member')
+       group by a.pid, a.usename, m.virtualtransaction
+    loop
+      if v.revokes is not null and v.revokes <> all (v_seen) then
+        v_seen := v_seen || v.revokes;
+      elsif pg_terminate_backend(v.pid) then
+        raise log 'ended connection % of %, which blocked the revocation of connection %', v.pid, v.login, v.revocation;
+        pid := v.pid;
+        login := v.login;
+        return next;
+      end if;
+    end loop;
+    exit when v_seen = '{}';
+    perform pg_sleep(0.2) where v_look = 1;
   end loop;
 end
 $$;

@@ -130,6 +130,8 @@ begin
       and (select app.is_digest_of(p_digest, u.password_hash) from app.users u where u.id = v_session.user_id);
   end if;
   if v_proven is not true then
+    -- Does not wait for the disk: the next of the user waits for this one.
+    perform set_config('synchronous_commit', 'off', true);
     insert into app.failed_sign_ins (user_id, request_id, client_request_id, ip_hash, step)
     values (v_session.user_id, p_source.request_id, p_source.client_request_id, p_source.ip_hash, 'second_factor');
     v_refused.refused_by := 'proof';

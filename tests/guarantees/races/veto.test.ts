@@ -210,6 +210,24 @@ describe('app.end_blockers', () => {
     expect(await isOpen(bystander)).toBe(true)
   })
 
+  it('ends no revocation that takes its turn in a long queue', async () => {
+    const person = await newPerson(service)
+    const ticket = await ticketOf(service.sql, person.member.id)
+    const queue = Array.from({ length: 30 }, () => {
+      const waiting = connection(auth())
+      return waiting`select pg_sleep(0.05) from app.enter_session(${ticket})`
+    })
+    const done = Promise.allSettled(queue)
+    const observer = connection(auth())
+    const ended: postgres.Row[] = []
+    for (let looks = 0; looks < 10; looks += 1) {
+      ended.push(...(await observer`select pid from app.end_blockers()`))
+      await delay(SECOND / 10)
+    }
+    expect((await done).filter(({ status }) => status === 'rejected')).toEqual([])
+    expect(ended).toEqual([])
+  })
+
   it('ends nothing for a revocation of another login', async () => {
     const person = await newPerson(service)
     const [holder, waiting] = [connection(services()), connection(auth())]
