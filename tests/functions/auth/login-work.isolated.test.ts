@@ -3,6 +3,7 @@ import { group } from '#functions/api/auth/group.ts'
 import { derive } from '#shared/password/derive.ts'
 import { startCounted } from '#tests/support/counted.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
+import { newFactorUser } from '#tests/support/factor.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
 import { type Answer, PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
@@ -39,13 +40,15 @@ describe('the work of a refused login', () => {
       ARGON2_ITERATIONS: '1',
     })
     onTestFinished(close)
-    const costOf = async (password: string) =>
-      (await ask(gatewayEvent({ route: 'POST /v1/auth/login', body: { email: 'admin@bolt.test', password } }))).cost
+    const { email: withApp } = await newFactorUser(service)
+    const costOf = async (password: string, email = 'admin@bolt.test') =>
+      (await ask(gatewayEvent({ route: 'POST /v1/auth/login', body: { email, password } }))).cost
     // The first requests prepare their statements.
     for (const password of [PASSWORD, 'a wrong password']) await costOf(password)
     // The third one has a BEGIN before it, and behind it the COMMIT, which cleans the connection.
     for (const password of [PASSWORD, 'a wrong password'])
-      expect(await costOf(password)).toMatchObject({ statements: 5, roundTrips: 2, cache: 2 })
+      for (const email of ['admin@bolt.test', withApp])
+        expect(await costOf(password, email)).toMatchObject({ statements: 5, roundTrips: 2, cache: 2 })
   })
 
   it('computes no password hash for a password change over its limit', async () => {

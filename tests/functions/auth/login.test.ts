@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { hashPassword } from '#shared/password/argon2.ts'
 import { hashToken, newToken } from '#shared/secret/secret.ts'
 import { CHALLENGE_HEADER, indistinguishable } from '#tests/support/expect-answer.ts'
+import { newFactorUser } from '#tests/support/factor.ts'
 import { createUser, mintSession } from '#tests/support/minted-session.ts'
 import { rawRequest } from '#tests/support/raw-http.ts'
 import { type Answer, PASSWORD, PEPPER } from '#tests/support/service.ts'
@@ -258,6 +259,7 @@ describe('a failed login', () => {
     await admin`update app.users set disabled_at = now() where email = 'disabled@login.test'`
     await personWithHash('no-password@login.test', null)
     await personWithHash('outdated@login.test', await hashPassword(PASSWORD, { memoryKib: 8, iterations: 1 }))
+    const { email: withApp } = await newFactorUser(service)
     const unknown = await login('unknown@login.test')
     expect(unknown.status).toBe(401)
     expect(unknown.headers.get(CHALLENGE_HEADER)).toBe('Bearer realm="api"')
@@ -268,6 +270,7 @@ describe('a failed login', () => {
       'a disabled user with the right password': login('disabled@login.test'),
       'a disabled user with a wrong one': login('disabled@login.test', 'a wrong password'),
       'no password': login('no-password@login.test'),
+      'a wrong password of a user with an app': login(withApp, 'a wrong password'),
       'a hash of another cost': login('outdated@login.test', 'a wrong password'),
       'a member of no tenant with a wrong password': login('nobody@shops.test', 'a wrong password'),
     }

@@ -1,0 +1,149 @@
+import { hash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { secretBytes } from '#shared/factor/totp.ts'
+import { encodings, tokenEncodings } from '#tests/support/encodings.ts'
+import { expectProblem } from '#tests/support/expect-answer.ts'
+import {
+  codeNow,
+  finish,
+  forgetStep,
+  login,
+  mailedSetupCode,
+  newDraft,
+  newFactorUser,
+  newUser,
+  openSignIn,
+  stepUp,
+  wrongCode,
+} from '#tests/support/factor.ts'
+import { useService } from '#tests/support/test.ts'
+
+const service = useService()
+
+/** Returns every row of every table, as text. */
+async function dump(): Promise<string> {
+  const tables = await service.sql<{ name: string }[]>`
+    select oid::regclass::text as name from pg_class
+     where relnamespace = 'app'::regnamespace and relkind in ('r', 'p') order by 1`
+  const rows = await Promise.all(
+    tables.map(({ name }) => service.sql.unsafe(`select t::text, to_jsonb(t)::text from ${name} t`)),
+  )
+  return JSON.stringify(rows)
+}
+
+/** The forms of a code, with and without its hyphens. A hash without a key is a form too. */
+function codeEncodings(code: string): string[] {
+  const plain = code.replaceAll('-', '')
+  return [code, plain, plain.toLowerCase()].flatMap((form) => [
+    ...Object.values(encodings(form)),
+    hash('sha256', form),
+    hash('sha256', form, 'base64'),
+  ])
+}
+
+const secretEncodings = (secret: string): string[] => {
+  const bytes = secretBytes(secret)
+  return [...codeEncodings(secret), bytes.toString('hex'), bytes.toString('base64').slice(0, 24), hash('sha256', bytes)]
+}
+
+const found = (needles: readonly string[], text: string): string[] => {
+  const lower = text.toLowerCase()
+  return needles.filter((needle) => lower.includes(needle.toLowerCase()))
+}
+
+it('keeps no secret of a second factor in clear: in no table, job, event, audit entry, log line or other answer', async () => {
+  const secrets: string[] = []
+  const answers: string[] = []
+  const lines = await service.logged(async () => {
+    const user = await newUser(service)
+    const { secret, recovery_codes: codes } = (await newDraft(service, user.token)).body
+    const setup = await mailedSetupCode(service, user)
+    const add = (code: string) =>
+      service.request('POST /v1/auth/factors/totp', { token: user.token, body: { code, setup_code: setup } })
+    answers.push((await add(wrongCode(secret))).text)
+    const added = await add(codeNow(secret))
+    const { body } = added
+    await forgetStep(service, user.id)
+    const [used, open] = [await openSignIn(service, user.email), await openSignIn(service, user.email)]
+    answers.push((await finish(service, used, { code: wrongCode(secret) })).text)
+    answers.push((await finish(service, used, { recovery_code: codes[0].replaceAll(/\w/g, '0') })).text)
+    const signedIn = await finish(service, used, { code: codeNow(secret) })
+    const stepped = await stepUp(service, signedIn.body.token, { recovery_code: codes[0] })
+    answers.push((await stepUp(service, stepped.body.token, { recovery_code: codes[0] })).text)
+    const draft = await newDraft(service, stepped.body.token, { renew_codes: true })
+    answers.push((await service.request('GET /v1/auth/factors', { token: stepped.body.token })).text)
+    await service.mail.deliver()
+    const all = [...codes, ...draft.body.recovery_codes, setup].flatMap(codeEncodings)
+    const shown = [secret, draft.body.secret].flatMap(secretEncodings)
+    const tokens = [used, open, body.token, stepped.body.token].flatMap((token) => Object.values(tokenEncodings(token)))
+    secrets.push(...all, ...shown, ...tokens)
+  })
+  expect(secrets.length).toBeGreaterThan(500)
+  expect(found(secrets, await dump())).toEqual([])
+  expect(found(secrets, lines)).toEqual([])
+  expect(found(secrets, answers.join('\n'))).toEqual([])
+  // It would see one.
+  const [planted = ''] = secrets
+  await service.sql`update app.users set full_name = ${planted} where email = 'viewer@bolt.test'`
+  expect(found(secrets, await dump())).not.toEqual([])
+})
+
+describe('a thief with the password who uses up every limit', () => {
+  const limited = useService({
+    env: {
+      SECOND_FACTOR_LIMIT: '8',
+      SECOND_FACTOR_DAY_LIMIT: '5',
+      LOGIN_EMAIL_LIMIT: '1000',
+      LOGIN_ACCOUNT_LIMIT: '1000',
+    },
+  })
+
+  /** Sends wrong codes until one is refused before it is looked at. Returns how many were looked at. */
+  async function useUp(user: { email: string; secret: string }): Promise<number> {
+    for (let looks = 0; looks < 20; looks += 1) {
+      const answer = await finish(limited, await openSignIn(limited, user.email), { code: wrongCode(user.secret) })
+      if (answer.status === 429) return looks
+      expectProblem(answer, 'factor-rejected')
+    }
+    throw new Error('no limit refused a code')
+  }
+
+  it('has five codes a day in networks that the user is not known from, and locks nobody out', async () => {
+    const user = await newFactorUser(limited)
+    expect(await useUp(user)).toBe(5)
+    // A recovery code works, and makes the network known. In a known network the day has no limit.
+    const [code] = user.recoveryCodes
+    const byRecovery = await finish(limited, await openSignIn(limited, user.email), { recovery_code: code })
+    expect(byRecovery.status).toBe(200)
+    const byApp = await finish(limited, await openSignIn(limited, user.email), { code: codeNow(user.secret) })
+    expect(byApp.status).toBe(200)
+    // Eight codes of a known network are counted by the limit of the network alone.
+    expect(await useUp(user)).toBe(8)
+  })
+
+  it('is shut out by a new password, which gives the app back', async () => {
+    const user = await newFactorUser(limited)
+    await useUp(user)
+    await limited.sql`update app.factors set wrong_codes = 200 where user_id = ${user.id}`
+    await limited.request('POST /v1/auth/password/forgot', { body: { email: user.email } })
+    const password = 'nine purple elephants dance'
+    const token = await limited.mail.tokenFor(user.email)
+    expect((await limited.request('POST /v1/auth/password/reset', { body: { token, password } })).status).toBe(204)
+    expect((await login(limited, user.email)).status).toBe(401)
+    const { body } = await limited.request('POST /v1/auth/login', { body: { email: user.email, password } })
+    expect(body.second_factor.methods).toEqual(['totp', 'recovery_code'])
+    const finished = await finish(limited, body.second_factor.sign_in_token, { code: codeNow(user.secret) })
+    expect(finished.status).toBe(200)
+  })
+
+  const strict = useService({ env: { LOGIN_EMAIL_LIMIT: '3' } })
+
+  it('opens no more sign-ins than the limit on failed ones, until the owner finishes one', async () => {
+    const user = await newFactorUser(strict)
+    const open = [await openSignIn(strict, user.email), await openSignIn(strict, user.email)]
+    open.push(await openSignIn(strict, user.email))
+    expectProblem(await login(strict, user.email), 'rate-limited')
+    expect((await finish(strict, open[2] ?? '', { code: codeNow(user.secret) })).status).toBe(200)
+    expect((await login(strict, user.email)).status).toBe(200)
+  })
+})
