@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { databaseRole, type DatabaseRole, type Need, SERVICE_ROLES } from '#shared/base/needs.ts'
+import { newRecoveryCodes } from '#shared/factor/code.ts'
+import { newTotpSecret } from '#shared/factor/totp.ts'
 import { readIfThere, writePrivateFile } from './private-file.ts'
 
 /** The names of the secrets. */
@@ -21,6 +23,9 @@ interface KeptSecrets {
   readonly factorKey: string
   readonly webKey: string
   readonly rolePassword: string
+  /** Of the user who has a second factor. */
+  readonly totpSecret: string
+  readonly recoveryCodes: readonly string[]
 }
 
 /** Reads the secrets of a file, and makes those that are missing. */
@@ -30,7 +35,8 @@ export async function keptSecrets(file: string): Promise<KeptSecrets> {
   const kept: Partial<KeptSecrets> = text === undefined ? {} : JSON.parse(text)
   const secrets = { pepper: random(), mailKey: random(), factorKey: random(), webKey: random() }
   // What an older version kept may lack some of them.
-  const made = { ...secrets, rolePassword: random(), ...kept }
+  const secondFactor = { totpSecret: newTotpSecret(), recoveryCodes: newRecoveryCodes() }
+  const made = { ...secrets, rolePassword: random(), ...secondFactor, ...kept }
   await writePrivateFile(file, JSON.stringify(made))
   return made
 }

@@ -24,6 +24,7 @@ import { startPostgresWire } from './postgres/postgres-wire.ts'
 import { startPostgres } from './postgres/postgres.ts'
 import { keptSecrets, loginSecret, SECRETS } from './secrets.ts'
 import { seed } from './seed.ts'
+import { type LocalSecondFactor, seedSecured } from './seed-secured.ts'
 import { type Opened, startFunctions } from './start-functions.ts'
 import { startVendors, type VendorAccount, vendorAccounts } from './vendors/vendors.ts'
 
@@ -40,6 +41,7 @@ export interface StackInfo {
   readonly lambda_url: string
   readonly cache: 'redis' | 'in-process'
   readonly vendors: readonly VendorAccount[]
+  readonly second_factor: LocalSecondFactor
   readonly pid: number
 }
 
@@ -91,6 +93,7 @@ export async function startStack(options: {
     const { databaseUrl, urls } = database
     const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
     await seed(sql, config.argon2)
+    const secondFactor = await seedSecured(sql, kept, config.argon2)
     await sql.end()
 
     const target = new URL(databaseUrl)
@@ -182,6 +185,7 @@ export async function startStack(options: {
         lambda_url: lambda.url,
         cache: cache.kind,
         vendors: vendorAccounts,
+        second_factor: secondFactor,
         pid: process.pid,
       },
       logFile,

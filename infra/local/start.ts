@@ -85,11 +85,13 @@ Tenantry ${version} is ready (${seconds.toFixed(1)} s)
 
 Users, all with the password "${SEED_PASSWORD}":
 ${seedEmails.map((email) => `  ${email}`).join('\n')}
+  ${info.second_factor.email}, with an authenticator app: type the secret ${info.second_factor.totp_secret} into yours,
+  or sign in with one of the recovery codes in ${stackFile}
 
 Vendor accounts that the local vendors accept:
 ${info.vendors.map(({ code, account_number, secret }) => `  ${code}: account number ${account_number}, secret ${secret}`).join('\n')}
 
-${stackFile} has the addresses and vendor accounts. Ctrl-C stops everything and keeps the data.`)
+${stackFile} has the addresses, vendor accounts and recovery codes. Ctrl-C stops everything and keeps the data.`)
 }
 
 try {

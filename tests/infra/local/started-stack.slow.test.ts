@@ -7,6 +7,7 @@ import { pageResponse } from '#infra/gateway.ts'
 import { LOCAL_CREDENTIALS } from '#infra/local/aws/sts.ts'
 import { seedEmails, seedMemberships } from '#infra/local/seed.ts'
 import type { StackInfo } from '#infra/local/stack.ts'
+import { codeNow } from '#tests/support/factor.ts'
 import { encodings } from '#tests/support/encodings.ts'
 import { processTree } from '#tests/support/process-tree.ts'
 import { PASSWORD } from '#tests/support/service.ts'
@@ -61,6 +62,11 @@ describe('a started stack', () => {
         { code: 'ss-activewear', ...vendor },
         { code: 'sanmar', ...vendor },
       ],
+      second_factor: {
+        email: 'secured@acme.test',
+        totp_secret: expect.stringMatching(/^[A-Z2-7]{32}$/),
+        recovery_codes: expect.any(Array),
+      },
       pid: stack.child.pid,
     })
     for (const file of ['stack.json', 'functions.log', 'mailbox.jsonl', 'secrets.json'])
@@ -88,6 +94,17 @@ describe('a started stack', () => {
     const { body, status, headers } = pageResponse('BAD_REQUEST_BODY', refused.headers.get('x-request-id') ?? '')
     expect([refused.status, await refused.text()]).toEqual([status, body])
     expect(Object.fromEntries(refused.headers)).toMatchObject(headers)
+  })
+
+  it('has a user with an authenticator app, who signs in by a code and by a recovery code of stack.json', async () => {
+    const { email, totp_secret: secret, recovery_codes: codes } = info.second_factor
+    for (const proof of [{ code: codeNow(secret) }, { recovery_code: codes[0] }]) {
+      const { sign_in_token: token } = (await logIn(info, email)).body.second_factor
+      const finished = await ask(info, 'POST /v1/auth/login/second-factor', {
+        body: { sign_in_token: token, ...proof },
+      })
+      expect([finished.status, finished.body.user?.email]).toEqual([200, email])
+    }
   })
 
   it('decides for other services, whose unmodified AWS SDK invokes authorize at lambda_url', async () => {
