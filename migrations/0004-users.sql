@@ -168,9 +168,9 @@ comment on function app.is_own_password is
 
 -- Replaces the password of the ticket's user, voids the password resets requested so far, ends every other session and audits
 -- both. Returns false, and changes nothing, when the digest is not the one of the user's password. Raises TN401 when the
--- session is no longer live.
+-- session is no longer live, and TN428 when a two-factor session has not stepped up in the last p_step_up_seconds.
 create function app.change_password(
-    p_ticket bytea, p_digest bytea, p_password_hash text, p_source app.source)
+    p_ticket bytea, p_digest bytea, p_password_hash text, p_source app.source, p_step_up_seconds integer default null)
   returns boolean
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
@@ -179,7 +179,8 @@ create function app.change_password(
 declare
   v_ticket record := app.check_ticket(p_ticket, 'session');
 begin
-  perform app.enter_session(p_ticket);
+  perform app.enter_session(p_ticket, (
+    select p_step_up_seconds from app.sessions s where s.id = v_ticket.session_id and s.second_factor_at is not null));
   update app.users u set password_hash = p_password_hash, resets_valid_from = clock_timestamp()
    where u.id = v_ticket.user_id and u.disabled_at is null and app.is_digest_of(p_digest, u.password_hash);
   if not found then

@@ -114,15 +114,30 @@ create function app.lock_member(p_user uuid) returns void
   return pg_advisory_xact_lock(hashtextextended(app.current_tenant()::text || p_user::text, 0));
 comment on function app.lock_member is 'callers: identity_app';
 
+-- Raises TN428 when a session has not stepped up in the last p_seconds. Null requires no step-up.
+create function app.check_step_up(p_stepped_up_at timestamptz, p_seconds integer) returns void
+  language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  if p_seconds is not null and (p_stepped_up_at > clock_timestamp() - make_interval(secs => p_seconds)) is not true then
+    raise exception 'the session needs a step-up' using errcode = 'TN428';
+  end if;
+end
+$$;
+comment on function app.check_step_up is 'callers: identity_gate';
+
 -- Sets the tenant and the actor of a ticket for a write. Raises TN401 when the session or its membership is no longer live in the tenant,
--- and TN403 when the role changed, lacks the permission, or the session has selected another tenant.
+-- TN403 when the role changed, lacks the permission, or the session has selected another tenant, and then TN428 when it has not stepped up
+-- in the last p_step_up_seconds.
 --   p_exclusive  also locks the tenant, so that writes that depend on other members' rows take turns. One that manages members
 --                may be a revocation, and is marked as one
 -- Locks the membership FOR SHARE, so that every change of it waits. Locks the session FOR KEY SHARE: a revocation waits
 -- (sessions_revocation_is_a_key_change), and an update of the idle expiry does not. Shares the lock of the role, which who takes a
 -- permission from it waits for (app.update_permissions).
 -- The ticket of a job or an operator holds no permission and has nothing to lock.
-create function app.enter_to_write(p_ticket bytea, p_permission text, p_exclusive boolean) returns void
+create function app.enter_to_write(p_ticket bytea, p_permission text, p_exclusive boolean, p_step_up_seconds integer default null)
+  returns void
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -131,6 +146,7 @@ declare
   v_ticket record := app.check_ticket(p_ticket, 'session', 'job', 'operator');
   v_role integer;
   v_bound uuid;
+  v_stepped_up_at timestamptz;
 begin
   if v_ticket.tenant_id is null then
     raise exception 'a write needs a ticket with a tenant' using errcode = 'TN401';
@@ -154,7 +170,7 @@ begin
    where m.tenant_id = v_ticket.tenant_id and m.user_id = v_ticket.user_id
      and m.accepted_at is not null and m.revoked_at is null for share;
   if found then
-    select s.tenant_id into v_bound from app.sessions s
+    select s.tenant_id, s.stepped_up_at into v_bound, v_stepped_up_at from app.sessions s
       where s.id = v_ticket.session_id and (s.revoked_at is null
         and s.idle_expires_at > now() and s.absolute_expires_at > now()) is not false for key share;
   end if;
@@ -170,6 +186,7 @@ begin
   if not found then
     raise exception 'the role no longer holds the permission' using errcode = 'TN403';
   end if;
+  perform app.check_step_up(v_stepped_up_at, p_step_up_seconds);
   perform app.set_tenant(v_ticket.tenant_id, v_ticket.user_id);
 end
 $$;
@@ -177,10 +194,11 @@ comment on function app.enter_to_write is
   'owner: identity_gate; proof: ticket; callers: identity_app, identity_worker, identity_operator, identity_vault; '
   'definer: checks session, membership and role before the tenant is set, and seals the scope';
 
--- Guards a write that needs a session and no tenant. Raises TN401 when the ticket's session is no longer live. Sets no tenant.
+-- Guards a write that needs a session and no tenant. Raises TN401 when the ticket's session is no longer live, and then TN428 when it has
+-- not stepped up in the last p_step_up_seconds. Sets no tenant.
 -- Locks the user exclusively. With shared locks, two such writes of one user would deadlock when both end sessions,
 -- because app.end_sessions takes the exclusive lock. A write of a session with a tenant also waits for app.lock_member.
-create function app.enter_session(p_ticket bytea) returns void
+create function app.enter_session(p_ticket bytea, p_step_up_seconds integer default null) returns void
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -188,18 +206,20 @@ create function app.enter_session(p_ticket bytea) returns void
 declare
   v_ticket record := app.check_ticket(p_ticket, 'session');
   v_tenant uuid;
+  v_stepped_up_at timestamptz;
 begin
   select s.tenant_id into v_tenant from app.sessions s where s.id = v_ticket.session_id;
   perform app.lock_user(v_ticket.user_id);
   if v_tenant is not null then
     perform pg_advisory_xact_lock_shared(hashtextextended(v_tenant::text || v_ticket.user_id::text, 0));
   end if;
-  perform from app.sessions s
+  select s.stepped_up_at into v_stepped_up_at from app.sessions s
     where s.id = v_ticket.session_id and (s.revoked_at is null
       and s.idle_expires_at > now() and s.absolute_expires_at > now()) is not false for key share;
   if not found then
     raise exception 'the session is no longer live' using errcode = 'TN401';
   end if;
+  perform app.check_step_up(v_stepped_up_at, p_step_up_seconds);
 end
 $$;
 comment on function app.enter_session is
@@ -225,4 +245,4 @@ comment on function app.operator_ticket is
   'owner: identity_gate; proof: none; callers: identity_operator; definer: seals a ticket';
 
 select app.give(
-  'app.mark_revocation', 'app.end_blockers', 'app.lock_user', 'app.lock_member', 'app.enter_to_write', 'app.enter_session', 'app.operator_ticket');
+  'app.mark_revocation', 'app.end_blockers', 'app.lock_user', 'app.lock_member', 'app.check_step_up', 'app.enter_to_write', 'app.enter_session', 'app.operator_ticket');

@@ -57,10 +57,11 @@ comment on function app.service_proof is
   'owner: identity_gate; proof: ticket; callers: identity_app; definer: reads the key that seals proofs';
 
 -- Enters the tenant of a proof until the transaction ends. Raises TN500 unless this database sealed the proof, TN401 when it
--- expired or its session is no longer live in the tenant, and TN403 when the role changed or lacks the permission.
+-- expired or its session is no longer live in the tenant, TN403 when the role changed or lacks the permission, and then TN428 when the
+-- session has not stepped up in the last p_step_up_seconds.
 -- In a READ ONLY transaction it checks the session without locks, and a null permission is none to check. In another one it
 -- locks and checks as app.enter_to_write does: no write commits after a revocation was confirmed.
-create function app.enter(p_proof bytea, p_permission text) returns void
+create function app.enter(p_proof bytea, p_permission text, p_step_up_seconds integer default null) returns void
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -76,7 +77,7 @@ begin
     if p_permission is null then
       raise exception 'a write needs a permission' using errcode = '22004';
     end if;
-    perform app.enter_to_write(v_ticket, p_permission, false);
+    perform app.enter_to_write(v_ticket, p_permission, false, p_step_up_seconds);
     return;
   end if;
   v_found := app.check_ticket(v_ticket, 'session');
@@ -90,6 +91,7 @@ begin
   if v_live.role_id is distinct from v_found.role_id or not (p_permission is null or app.holds(v_live.permissions, p_permission)) then
     raise exception 'the role no longer holds the permission' using errcode = 'TN403';
   end if;
+  perform app.check_step_up(v_live.stepped_up_at, p_step_up_seconds);
   perform app.set_tenant(v_live.tenant_id, v_live.user_id);
 end
 $$;

@@ -147,14 +147,14 @@ comment on function app.examine_invitation is 'callers: identity_gate';
 -- address. Without p_role it renews an open invitation and keeps its role. Adds the mail and the audit entry. It runs the same
 -- statements for any address, and does not say whether there is a user. A recipient who got enough mails today gets none: the job
 -- is added and taken back.
--- Checks and locks the session and its permission as every write does. Nobody gives or replaces a role that they may not give.
+-- Checks and locks the session, its permission and its step-up as every write does. Nobody gives or replaces a role that they may not give.
 -- What it refuses counts against the limit of the tenant too, unless a limit refuses it, or the session has ended or may not invite. A mail
 -- that the recipient does not get counts: otherwise its tenant could learn how many others have invited the recipient.
 -- Returns why it refused, and for how long. Otherwise returns what the caller does not know of the invitation: its address, if an
 -- open one spells it in another way.
 create function app.issue_invitation(
     p_ticket bytea, p_email text, p_role text, p_token_hash bytea, p_nonce text, p_ttl_seconds integer, p_resend_seconds integer,
-    p_of_tenant app.limit, p_of_recipient app.limit, p_source app.source)
+    p_of_tenant app.limit, p_of_recipient app.limit, p_source app.source, p_step_up_seconds integer default null)
   returns table (refusal text, wait_seconds integer, mailed boolean, id uuid, email text, role text, created_at timestamptz,
                  expires_at timestamptz, bounced_at timestamptz)
   language plpgsql volatile security definer rows 1
@@ -180,7 +180,7 @@ begin
     return next;
     return;
   end if;
-  perform app.enter_to_write(p_ticket, 'member.manage', true);
+  perform app.enter_to_write(p_ticket, 'member.manage', true, p_step_up_seconds);
   select t.tenant_id, t.user_id into v_tenant, v_actor from app.check_ticket(p_ticket, 'session') t;
   select e.refusal, e.wait_seconds, e.open_id, e.open_email, e.role_id, e.role
     into refusal, wait_seconds, v_open, email, v_role, role

@@ -17,9 +17,8 @@ create function app.require_step_up(p_session app.own_session, p_seconds integer
   set search_path = pg_catalog, pg_temp
   as $$
 begin
-  if (p_session.stepped_up_at > clock_timestamp() - make_interval(secs => p_seconds)) is not true
-     or p_session.stepped_up_at <= p_session.created_at
-        and exists (select from app.factors f where f.user_id = p_session.user_id) then
+  perform app.check_step_up(p_session.stepped_up_at, coalesce(p_seconds, 0));
+  if p_session.stepped_up_at <= p_session.created_at and exists (select from app.factors f where f.user_id = p_session.user_id) then
     raise exception 'the session needs a step-up' using errcode = 'TN428';
   end if;
 end

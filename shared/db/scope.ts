@@ -21,10 +21,22 @@ export interface Entry {
   readonly toWrite: (sql: Sql) => Promise<unknown>
 }
 
-/** The entry by a ticket. A ticket without a session needs no permission. */
-export const entryBy = (ticket: Uint8Array, permission: string | null = null, exclusive = false): Entry => ({
+/** What a write of a member requires. */
+export interface Requirement {
+  /** Null only for reads. */
+  readonly permission: string | null
+  /** Whether such writes in one tenant take turns. */
+  readonly exclusive: boolean
+  /** The greatest age in seconds of the session's last step-up, or null when the write needs none. */
+  readonly stepUpSeconds: number | null
+}
+
+const NOTHING: Requirement = { permission: null, exclusive: false, stepUpSeconds: null }
+
+/** The entry by a ticket. A ticket without a session requires nothing. */
+export const entryBy = (ticket: Uint8Array, { permission, exclusive, stepUpSeconds } = NOTHING): Entry => ({
   toRead: (sql) => sql`select app.enter_to_read(${ticket})`,
-  toWrite: (sql) => sql`select app.enter_to_write(${ticket}, ${permission}, ${exclusive})`,
+  toWrite: (sql) => sql`select app.enter_to_write(${ticket}, ${permission}, ${exclusive}, ${stepUpSeconds})`,
 })
 
 /**
@@ -50,7 +62,7 @@ export class TenantProof {
   /**
    * Runs a write in the tenant's scope, in one transaction. A member's transaction first locks and checks again what the
    * session check found (app.enter_to_write): no write commits after the service confirmed a revocation or a change of
-   * role that forbids it. Throws the PostgresError TN401 or TN403 when the check fails: no statement of `work` runs then.
+   * role that forbids it. Throws the PostgresError TN401, TN403 or TN428 when the check fails: no statement of `work` runs then.
    */
   async write<T>(database: Database, work: (sql: TenantTransaction) => Promise<T>): Promise<T> {
     const { toWrite } = await this.#entry()
@@ -99,12 +111,18 @@ export type SessionTransaction = Sql & { readonly [sessionScope]: true }
 /**
  * The transactions of a session. `write` first locks the user and checks the session again (app.enter_session): no write
  * commits after a revocation of the session was confirmed. It throws the PostgresError TN401 when the session is no longer
- * live: no statement of `work` runs then.
+ * live, and TN428 when it has not stepped up in the last `stepUpSeconds`: no statement of `work` runs then.
  */
 export type SessionTransactions = Transactions<Sql, SessionTransaction>
 
-export const sessionTransactions = (database: Database, ticket: Uint8Array): SessionTransactions => ({
+export const sessionTransactions = (
+  database: Database,
+  ticket: Uint8Array,
+  stepUpSeconds: number | null,
+): SessionTransactions => ({
   read: (work) => database.read(work),
   write: (work) =>
-    database.write((sql) => behind(sql`select app.enter_session(${ticket})`, () => work(sql as SessionTransaction))),
+    database.write((sql) =>
+      behind(sql`select app.enter_session(${ticket}, ${stepUpSeconds})`, () => work(sql as SessionTransaction)),
+    ),
 })

@@ -12,6 +12,7 @@ import type { Need } from '#shared/base/needs.ts'
 import type { Permission } from '#shared/identity/permissions.ts'
 import type { SentServiceKey } from '#shared/identity/service-key.ts'
 import type { Principal, TenantPrincipal } from '#shared/identity/session.ts'
+import type { StepUp } from '#shared/identity/step-up.ts'
 
 /**
  * Who opens the transactions, when the pipeline does not put one around `handle`.
@@ -39,21 +40,31 @@ export type TenantAccess =
 export type Access = 'anyone' | 'service' | 'session' | TenantAccess
 
 /**
- * Who may call, and who opens the transactions. An object is also the place for what else a session must fulfil: each such
- * field is checked by `tenant-scope`, before anything is parsed.
+ * Who may call, who opens the transactions, and what the session must have proven. `tenant-scope` checks that before anything is
+ * parsed. A call checks `again` itself.
  */
 export type DeclaredAccess =
-  | Access
+  | Exclude<Access, TenantAccess>
   | { readonly anyone: true; readonly transactions: 'by call' }
-  | { readonly session: true; readonly transactions: Opener }
-  | { readonly permission: Permission; readonly transactions: Opener }
+  | { readonly session: true; readonly stepUp: true }
+  | { readonly session: true; readonly transactions: 'by call'; readonly stepUp?: StepUp }
+  | { readonly session: true; readonly transactions: 'by handle'; readonly stepUp?: Exclude<StepUp, 'again'> }
+  | (TenantAccess & { readonly stepUp?: true })
+  | { readonly permission: Permission; readonly transactions: Opener; readonly stepUp?: true }
 
-/** Returns who may call, and who opens the transactions: null is the pipeline. */
-export function parseAccess(declared: DeclaredAccess): { access: Access; opener: Opener | null } {
-  if (typeof declared === 'string' || !('transactions' in declared)) return { access: declared, opener: null }
-  const { transactions: opener, ...access } = declared
-  if ('anyone' in access) return { access: 'anyone', opener }
-  return { access: 'session' in access ? 'session' : access, opener }
+interface ParsedAccess {
+  readonly access: Access
+  /** Null: the pipeline. */
+  readonly opener: Opener | null
+  readonly stepUp: StepUp | null
+}
+
+/** Returns who may call, who opens the transactions, and what the session must have proven. */
+export function parseAccess(declared: DeclaredAccess): ParsedAccess {
+  if (typeof declared === 'string') return { access: declared, opener: null, stepUp: null }
+  const fields: Exclude<DeclaredAccess, string> & { transactions?: Opener; stepUp?: StepUp } = declared
+  const { transactions: opener = null, stepUp = null, ...who } = fields
+  return { access: 'permission' in who ? who : 'session' in who ? 'session' : 'anyone', opener, stepUp }
 }
 
 /** Whether a session must be live. */

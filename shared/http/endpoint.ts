@@ -11,6 +11,7 @@ import { JSON_TYPE, type MediaType } from '#shared/http/media-type.ts'
 import type { FileType, Reply } from '#shared/http/reply.ts'
 import type { FilledContext, LimitInput, Params, RequestContext } from '#shared/http/request-context.ts'
 import type { Need } from '#shared/base/needs.ts'
+import type { StepUp } from '#shared/identity/step-up.ts'
 import type { ProblemKind } from '#shared/base/problem.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import { PathId } from '#shared/schema/id.ts'
@@ -40,7 +41,7 @@ interface Definition<
   readonly route: Route
   /** An object schema of the parameters. Text that does not parse gets a 404. Without a schema, each is a UUID. */
   readonly params?: v.GenericSchema<Params<Route>>
-  /** Who may call, and who opens the transactions: see shared/http/access.ts. */
+  /** Who may call, who opens the transactions, and whether a step-up is needed: see shared/http/access.ts. */
   readonly access: Who
   /** What the endpoint does, in a few words, for the API document. */
   readonly summary: string
@@ -88,6 +89,7 @@ export interface Endpoint {
   readonly access: Access
   /** Who opens the transactions; null: the pipeline. */
   readonly opener: Opener | null
+  readonly stepUp: StepUp | null
   readonly summary: string
   readonly description: string | null
   /** All of them, also those that follow from the access, the limits and the audit entry. */
@@ -151,13 +153,13 @@ export function endpoint<
 ): TypedEndpoint<Route, Query, Body, Result> {
   const [, method, path] = ROUTE.exec(definition.route) ?? []
   if (method === undefined || path === undefined) throw new Error(`Not a route: ${definition.route}`)
-  const { access, opener } = parseAccess(definition.access)
+  const { access, opener, stepUp } = parseAccess(definition.access)
   const needs = [
     ...(definition.needs ?? []),
     ...needsOf(access, definition.limits !== undefined),
     ...(method === 'GET' || definition.audit !== undefined ? [] : AUDIT_NEEDS),
   ]
-  const declared = { ...DEFAULTS, params: idsOf(path), ...definition, access, opener, method, path, needs }
+  const declared = { ...DEFAULTS, params: idsOf(path), ...definition, access, opener, stepUp, method, path, needs }
   // The pipeline fills the context by `access`, `needs` and the schemas, just as the definition's types say.
   return declared as unknown as TypedEndpoint<Route, Query, Body, Result>
 }

@@ -62,13 +62,14 @@ export function failureResponses(
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 function refusalsOf(endpoint: Endpoint, gateway: readonly Refusal[]): Refusal[] {
-  const { access, path, body, limits, problems } = endpoint
+  const { access, path, body, limits, problems, stepUp } = endpoint
   return [
     ...gateway,
     toRefusal(500),
     toRefusal('dependency-unavailable'),
     ...(access === 'anyone' ? [] : [toRefusal(401)]),
     ...(isTenantAccess(access) ? [toRefusal(403), toRefusal('tenant-not-selected')] : []),
+    ...(stepUp === null ? [] : [toRefusal('step-up-required')]),
     ...(path.includes('{') ? [toRefusal(404)] : []),
     // Of a query with an unknown key, on every route.
     toRefusal('validation-failed'),

@@ -37,7 +37,8 @@ const DESCRIPTION = `Requests and responses are JSON. Every failure is a problem
 
 An unknown path returns 404. A known path with another method returns 405 and \`Allow\`. HEAD on an operation of GET returns the
 status and the headers of GET without the body. Authentication and authorization are
-checked before the request is parsed: an operation with \`x-permission\` returns 403 to every role without that permission.
+checked before the request is parsed: an operation with \`x-permission\` returns 403 to every role without that permission. An operation with \`x-step-up\` returns 403 \`step-up-required\` to a session whose user
+has not proven their presence lately: by signing in, or by POST /v1/auth/step-up.
 
 A request may carry \`x-request-id\` (\`[A-Za-z0-9_-]{8,128}\`), which the response repeats. Otherwise the response has a new
 UUID. A query parameter that the operation does not list is a 422 with the code \`unknown-field\`. \`If-Match\` on an
@@ -94,6 +95,7 @@ export function openApiDocument(
       ...(description === null ? {} : { description }),
       security: requiresSession(access) ? [{ session: [] }] : access === 'service' ? [{ service: [] }] : [],
       ...(isTenantAccess(access) && access.permission !== null ? { 'x-permission': access.permission } : {}),
+      ...(endpoint.stepUp === null ? {} : { 'x-step-up': true }),
       ...(rateLimits === null ? {} : { 'x-rate-limits': rateLimits }),
       parameters: [
         ...pathParameters(endpoint),

@@ -8,6 +8,7 @@ import type { Reply } from '#shared/http/reply.ts'
 import { type RequestState, matched } from '#shared/http/request.ts'
 import type { Runtime } from '#shared/lambda/runtime.ts'
 import type { Principal } from '#shared/identity/session.ts'
+import { requiredStepUpSeconds } from '#shared/identity/step-up.ts'
 
 /** Runs the matched endpoint with the way to the database that its access grants. */
 export function runEndpoint(state: RequestState): Promise<Reply> {
@@ -25,9 +26,10 @@ function run(state: RequestState): Promise<Reply> {
   const { access } = endpoint
   if (!requiresSession(access)) return outsideOfSession(endpoint, database, handle)
   if (principal === null) throw new Error('no principal after the session check')
+  const stepUpSeconds = requiredStepUpSeconds(principal, endpoint.stepUp, runtime.config.factor)
   return isTenantAccess(access)
-    ? inTenant(endpoint, access, { principal, database, handle, keyedRequest })
-    : inSession(endpoint, { principal, database, handle })
+    ? inTenant(endpoint, access, { principal, database, handle, keyedRequest, stepUpSeconds })
+    : inSession(endpoint, { principal, database, handle, stepUpSeconds })
 }
 
 type Handle = (ways: Pick<AnyGrant, 'sql' | 'call'>) => Promise<Reply>
@@ -36,6 +38,7 @@ interface Run {
   readonly principal: Principal
   readonly database: Runtime['database']
   readonly handle: Handle
+  readonly stepUpSeconds: number | null
 }
 
 const outsideOfSession = ({ needs }: Endpoint, database: Runtime['database'], handle: Handle) =>
@@ -44,12 +47,15 @@ const outsideOfSession = ({ needs }: Endpoint, database: Runtime['database'], ha
 function inTenant(
   { method, opener }: Endpoint,
   access: TenantAccess,
-  { principal, database, handle, keyedRequest }: Run & { readonly keyedRequest: KeyedRequest | null },
+  { principal, database, handle, keyedRequest, stepUpSeconds }: Run & { readonly keyedRequest: KeyedRequest | null },
 ) {
   const { ticket } = principal
   // A called function may lock the tenant. In a transaction that another statement opens, that lock must come first.
   const exclusive = 'exclusive' in access || opener === 'by call'
-  const transactions = tenantTransactions(database, ticket.proof({ permission: access.permission, exclusive }))
+  const transactions = tenantTransactions(
+    database,
+    ticket.proof({ permission: access.permission, exclusive, stepUpSeconds }),
+  )
   const answer: Answer = (work) =>
     transactions.write((sql) => (keyedRequest === null ? work(sql) : once(sql, keyedRequest, () => work(sql))))
   if (opener === 'by handle') return handle({ sql: { ...transactions, answer } })
@@ -63,8 +69,8 @@ function inTenant(
   return method === 'GET' ? transactions.read((sql) => handle({ sql })) : answer((sql) => handle({ sql }))
 }
 
-function inSession({ method, opener }: Endpoint, { principal, database, handle }: Run) {
-  const transactions = principal.ticket.present((bytes) => sessionTransactions(database, bytes))
+function inSession({ method, opener }: Endpoint, { principal, database, handle, stepUpSeconds }: Run) {
+  const transactions = principal.ticket.present((bytes) => sessionTransactions(database, bytes, stepUpSeconds))
   if (opener === 'by handle') return handle({ sql: transactions })
   if (opener === 'by call' || method === 'GET') return handle({ call: callOf(method, principal, database) })
   return transactions.write((sql) => handle({ sql }))

@@ -13,6 +13,7 @@ import type { OwnUser, User } from '#shared/identity/user.ts'
 /** A row of app.live_sessions. The functions that find or create a session return one. */
 export interface LiveSessionRow extends Omit<Session, 'id'>, Omit<OwnUser, 'id'>, Omit<Tenant, 'id'> {
   readonly session_id: string
+  readonly signed_in_at: string
   readonly user_id: string
   readonly tenant_id: string | null
   readonly membership_id: string
@@ -130,12 +131,10 @@ export const userOf = (row: LiveSessionRow): User => ({
 function toPrincipal(row: LiveSessionRow, proofs: Pick<Principal, 'ticket' | 'csrfSecret'>): Principal {
   const session = sessionOf(row)
   const user = { ...userOf(row), language: row.language }
-  const kind = 'session'
-  if (row.tenant_id === null) return { kind, ...proofs, session, user, tenant: null, role: null, permissions: [] }
+  const signedIn = { kind: 'session', ...proofs, session, signedInAt: row.signed_in_at } as const
+  if (row.tenant_id === null) return { ...signedIn, user, tenant: null, role: null, permissions: [] }
   return {
-    kind,
-    ...proofs,
-    session,
+    ...signedIn,
     user,
     tenant: {
       id: row.tenant_id,

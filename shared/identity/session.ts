@@ -29,6 +29,7 @@ interface SessionPrincipal {
   readonly ticket: Ticket
   readonly csrfSecret: CsrfSecret
   readonly session: Session
+  readonly signedInAt: string
   readonly user: OwnUser
   readonly permissions: readonly string[]
 }

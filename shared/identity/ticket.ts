@@ -1,13 +1,5 @@
 import type { TicketBytes } from '#shared/db/calls.ts'
-import { entryBy, TenantProof } from '#shared/db/scope.ts'
-
-/** What a write of a member requires. */
-export interface Requirement {
-  /** Null only for reads. */
-  readonly permission: string | null
-  /** Whether such writes in one tenant take turns. */
-  readonly exclusive: boolean
-}
+import { entryBy, type Requirement, TenantProof } from '#shared/db/scope.ts'
 
 /**
  * Proof of what a session check found, sealed by the database for 30 seconds (app.authenticate). Its field is private, so
@@ -26,7 +18,7 @@ export class Ticket {
   }
 
   /** Returns the proof for the session's tenant. Its writes require the permission. */
-  proof({ permission, exclusive }: Requirement): TenantProof {
-    return new TenantProof(() => entryBy(this.#bytes, permission, exclusive))
+  proof(requirement: Requirement): TenantProof {
+    return new TenantProof(() => entryBy(this.#bytes, requirement))
   }
 }

@@ -19,7 +19,7 @@ export const draftExpired = (): Problem => new Problem('draft-expired', { detail
 
 export const addApp = endpoint({
   route: 'POST /v1/auth/factors/totp',
-  access: { session: true, transactions: 'by call' },
+  access: { session: true, transactions: 'by call', stepUp: 'again' },
   summary: 'Add the authenticator app of the draft, or replace the one there is',
   description:
     'The first factor of a user needs the setup code of POST /v1/auth/factors/setup-code. Ends every other session of the user. ' +
@@ -28,7 +28,7 @@ export const addApp = endpoint({
   needs: ['factor-key', 'invoke:deliver-mail'],
   body: v.object({ code: SentTotpCode, setup_code: v.optional(SentSetupCode) }),
   reply: v.object({ ...SignedIn.entries, factor: Factor }),
-  problems: ['factor-rejected', 'draft-expired', 'step-up-required', 'rate-limited'],
+  problems: ['factor-rejected', 'draft-expired', 'rate-limited'],
   async handle(context) {
     const { body, call, principal, runtime } = context
     const { ticket, user } = principal

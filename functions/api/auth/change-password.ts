@@ -13,8 +13,9 @@ import { listTenants } from './session-queries.ts'
 
 export const changePassword = endpoint({
   route: 'POST /v1/auth/password/change',
-  access: { session: true, transactions: 'by handle' },
+  access: { session: true, transactions: 'by handle', stepUp: 'two-factor' },
   summary: 'Change the password and end the other sessions',
+  description: 'Only a session with a second factor needs a step-up: otherwise the current password is the proof.',
   revokes: true,
   needs: ['invoke:deliver-mail'],
   body: v.object({ current_password: SentPassword, new_password: SentNewPassword }),
@@ -35,7 +36,7 @@ export const changePassword = endpoint({
     const known = [user.email, user.full_name, ...tenants.flatMap(({ slug, legal_name }) => [slug, legal_name])]
     const newHash = await hashNewPassword({ sent: body.new_password, pointer: '#/new_password', known }, config)
     await sql.write(async (tx) => {
-      const changed = await change(tx, context, { ticket, digest, newHash })
+      const changed = await change(tx, context, { ticket, digest, newHash, stepUpSeconds: config.factor.stepUpSeconds })
       if (!changed) throw unauthorized('the password changed during the request', true)
       await enqueue(tx, 'mail', { template: 'password-changed', user_id: user.id, device: deviceOf(client.userAgent) })
     })

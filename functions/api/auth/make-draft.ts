@@ -10,7 +10,7 @@ import { makeDraft as make, ownFactors } from './factor-queries.ts'
 
 export const makeDraft = endpoint({
   route: 'POST /v1/auth/factors/draft',
-  access: { session: true, transactions: 'by call' },
+  access: { session: true, transactions: 'by call', stepUp: 'again' },
   summary: 'Make what an authenticator app is set up with, and recovery codes',
   description:
     'It replaces an earlier draft and changes no factor. A user who has recovery codes gets new ones only with `renew_codes`.',
@@ -18,7 +18,6 @@ export const makeDraft = endpoint({
   audit: { none: 'a draft is no factor' },
   body: v.object({ renew_codes: v.optional(v.pipe(v.boolean(), v.examples([true]))) }),
   reply: Draft,
-  problems: ['step-up-required'],
   async handle(context) {
     const { body, call, principal, runtime } = context
     const [factor] = await ownFactors(call, principal.ticket)

@@ -65,12 +65,18 @@ export async function isOwnPassword(sql: Sql, ticket: Ticket, digest: Buffer): P
 export async function changePassword(
   sql: SessionTransaction,
   { client, requestId, runtime }: AuditContext,
-  { ticket, digest, newHash }: { ticket: Ticket; digest: Buffer; newHash: string },
+  {
+    ticket,
+    digest,
+    newHash,
+    stepUpSeconds,
+  }: { ticket: Ticket; digest: Buffer; newHash: string; stepUpSeconds: number },
 ): Promise<boolean> {
   const [row] = await ticket.present(
     (bytes) => sql<{ changed: boolean }>`
       select app.change_password(
-        ${bytes}, ${digest}, ${newHash}, ${sourceValue(requestSource({ client, requestId, runtime }))}::app.source) as changed`,
+        ${bytes}, ${digest}, ${newHash}, ${sourceValue(requestSource({ client, requestId, runtime }))}::app.source,
+        ${stepUpSeconds}) as changed`,
   )
   return row?.changed ?? false
 }

@@ -6,11 +6,11 @@ import { ownDraft } from './factor-queries.ts'
 
 export const readDraft = endpoint({
   route: 'GET /v1/auth/factors/draft',
-  access: 'session',
+  access: { session: true, transactions: 'by call', stepUp: 'again' },
   summary: 'Read the draft that this session made',
   needs: ['factor-key'],
   reply: Draft,
-  problems: [404, 'step-up-required'],
+  problems: [404],
   async handle(context) {
     const { call, principal, runtime } = context
     const draft = await ownDraft(call, principal.ticket, runtime.config.factor.stepUpSeconds)

@@ -6,12 +6,11 @@ import { removeFactor as remove } from './factor-queries.ts'
 
 export const removeFactor = endpoint({
   route: 'DELETE /v1/auth/factors/{id}',
-  access: { session: true, transactions: 'by call' },
+  access: { session: true, transactions: 'by call', stepUp: 'again' },
   summary: 'Remove a second factor and end the other sessions',
   description: 'The recovery codes are void when no factor is left.',
   revokes: true,
   needs: ['invoke:deliver-mail'],
-  problems: ['step-up-required'],
   async handle(context) {
     const { call, params, principal, runtime } = context
     const { stepUpSeconds } = runtime.config.factor

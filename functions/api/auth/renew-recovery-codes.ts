@@ -7,10 +7,10 @@ import { ownDraft, renewRecoveryCodes as renew } from './factor-queries.ts'
 
 export const renewRecoveryCodes = endpoint({
   route: 'POST /v1/auth/factors/recovery-codes',
-  access: { session: true, transactions: 'by call' },
+  access: { session: true, transactions: 'by call', stepUp: 'again' },
   summary: 'Replace the recovery codes by those of the draft',
   needs: ['factor-key', 'invoke:deliver-mail'],
-  problems: ['draft-expired', 'step-up-required'],
+  problems: ['draft-expired'],
   async handle(context) {
     const { call, principal, runtime } = context
     const { stepUpSeconds } = runtime.config.factor

@@ -6,12 +6,12 @@ import { requestSetupCode as request } from './factor-queries.ts'
 
 export const requestSetupCode = endpoint({
   route: 'POST /v1/auth/factors/setup-code',
-  access: { session: true, transactions: 'by call' },
+  access: { session: true, transactions: 'by call', stepUp: 'again' },
   summary: 'Mail the code that the first factor needs',
   description: 'Sends nothing to a user who has a second factor.',
   needs: ['invoke:deliver-mail'],
   audit: { none: 'it sends a mail and changes nothing' },
-  problems: ['step-up-required', 'rate-limited'],
+  problems: ['rate-limited'],
   async handle({ call, principal, runtime }) {
     const { factor, forgot } = runtime.config
     const wait = await request(call, principal.ticket, {

@@ -4,7 +4,7 @@ import { endSessions } from './session-queries.ts'
 
 export const revokeOtherSessions = endpoint({
   route: 'DELETE /v1/auth/sessions',
-  access: 'session',
+  access: { session: true, stepUp: true },
   summary: 'End every other session of the user',
   revokes: true,
   async handle(context) {

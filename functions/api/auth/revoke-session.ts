@@ -5,7 +5,7 @@ import { endSessions } from './session-queries.ts'
 
 export const revokeSession = endpoint({
   route: 'DELETE /v1/auth/sessions/{id}',
-  access: 'session',
+  access: { session: true, stepUp: true },
   summary: 'End one session of the user',
   revokes: true,
   async handle(context) {

@@ -12,7 +12,7 @@ import { requireMayGive } from './require-may-give.ts'
 
 export const changeRole = endpoint({
   route: 'PATCH /v1/members/{id}',
-  access: { permission: 'member.manage', exclusive: true },
+  access: { permission: 'member.manage', exclusive: true, stepUp: true },
   summary: 'Change the role of a member, or of an invited person',
   revokes: true,
   body: v.object({ role: RoleCode }),

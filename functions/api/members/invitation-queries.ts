@@ -75,17 +75,30 @@ export interface NewInvitation {
   readonly tenantLimit: Limit
   readonly recipientLimit: Limit
   readonly source: Required<RequestSource>
+  /** The greatest age of the session's last step-up, or null when it needs none. */
+  readonly stepUpSeconds: number | null
 }
 
 /**
  * Creates an invitation in the name of the ticket's user, or replaces the token of the open one for the address. Adds its mail and
  * its audit entry. One call is the whole transaction, so that no lock waits for the service. It runs the same statements for any
- * address. Rejects with the PostgresError TN401 or TN403 when the session or its permission is gone.
+ * address. Rejects with the PostgresError TN401, TN403 or TN428 when the session, its permission or its step-up is gone.
  */
 export async function issueInvitation(
   call: TicketRun,
   ticket: Ticket,
-  { email, role, nonce, tokenHash, ttlSeconds, resendSeconds, tenantLimit, recipientLimit, source }: NewInvitation,
+  {
+    email,
+    role,
+    nonce,
+    tokenHash,
+    ttlSeconds,
+    resendSeconds,
+    tenantLimit,
+    recipientLimit,
+    source,
+    stepUpSeconds,
+  }: NewInvitation,
 ): Promise<RefusedInvitation | IssuedInvitation> {
   const [row] = await ticket.present(
     (bytes) => call<RefusedInvitation | IssuedInvitation>`
@@ -93,7 +106,7 @@ export async function issueInvitation(
         ${bytes}, ${email}, ${role}, ${tokenHash}, ${nonce}, ${ttlSeconds}, ${resendSeconds},
         ${limitValue(tenantLimit)}::app.limit,
         ${limitValue(recipientLimit)}::app.limit,
-        ${sourceValue(source)}::app.source)`,
+        ${sourceValue(source)}::app.source, ${stepUpSeconds})`,
   )
   if (row === undefined) throw new Error('app.issue_invitation returned no row')
   return row

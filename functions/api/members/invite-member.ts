@@ -10,7 +10,7 @@ import { invite } from './invite.ts'
 export const inviteMember = endpoint({
   route: 'POST /v1/members/invite',
   // One call of a function, which checks the session and the role again under locks.
-  access: { permission: 'member.manage', transactions: 'by call' },
+  access: { permission: 'member.manage', transactions: 'by call', stepUp: true },
   summary: 'Invite a person by email',
   needs: ['mail-key', 'invoke:deliver-mail'],
   body: v.object({ email: Email, role: RoleCode }),
@@ -18,6 +18,6 @@ export const inviteMember = endpoint({
   problems: ['already-member', 'invitations-stopped'],
   limits: (input) => [tenantLimit(input)],
   async handle(context) {
-    return ok(await invite(context, context.body))
+    return ok(await invite(context, { ...context.body, stepUpSeconds: context.runtime.config.factor.stepUpSeconds }))
   },
 })

@@ -25,7 +25,7 @@ type InviterContext = AuditContext & {
  */
 export async function invite(
   context: InviterContext,
-  { email, role }: Pick<NewInvitation, 'email' | 'role'>,
+  { email, role, stepUpSeconds }: Pick<NewInvitation, 'email' | 'role' | 'stepUpSeconds'>,
 ): Promise<Invitation> {
   const { runtime, principal, call } = context
   const { config, pepper, mailKey } = runtime
@@ -42,6 +42,7 @@ export async function invite(
     tenantLimit: ofTenant,
     recipientLimit: recipientLimit(runtime, email),
     source: requestSource(context),
+    stepUpSeconds,
   })
   if (issued.refusal !== null) throw problemOf(issued.refusal, issued.wait_seconds, { ofTenant, resendSeconds })
   await Promise.all([

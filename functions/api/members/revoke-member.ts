@@ -10,7 +10,7 @@ import { withdrawInvitation } from './withdraw-invitation.ts'
 
 export const revokeMember = endpoint({
   route: 'DELETE /v1/members/{id}',
-  access: { permission: 'member.manage', exclusive: true },
+  access: { permission: 'member.manage', exclusive: true, stepUp: true },
   summary: 'Revoke a membership and end its sessions, or cancel an invitation',
   revokes: true,
   needs: ['invoke:deliver-mail'],

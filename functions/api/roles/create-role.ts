@@ -16,7 +16,7 @@ const MOST_ROLES = 20
 
 export const createRole = endpoint({
   route: 'POST /v1/roles',
-  access: { permission: 'member.manage', exclusive: true },
+  access: { permission: 'member.manage', exclusive: true, stepUp: true },
   summary: 'Create a role of the tenant: a role of the platform with more permissions',
   body: v.object({
     code: NewRoleCode,

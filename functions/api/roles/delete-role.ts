@@ -11,7 +11,7 @@ import { hideRole, isInUse } from './queries.ts'
 export const deleteRole = endpoint({
   route: 'DELETE /v1/roles/{id}',
   params: v.object({ id: IntegerId }),
-  access: { permission: 'member.manage', exclusive: true },
+  access: { permission: 'member.manage', exclusive: true, stepUp: true },
   summary: 'Delete a role of the tenant that nobody holds or is invited to',
   reply: ListedRole,
   etag: true,

@@ -14,7 +14,7 @@ import { AddedPermissions, RoleLabel } from './tenant-role.ts'
 export const updateRole = endpoint({
   route: 'PATCH /v1/roles/{id}',
   params: v.object({ id: IntegerId }),
-  access: { permission: 'member.manage', exclusive: true },
+  access: { permission: 'member.manage', exclusive: true, stepUp: true },
   summary: 'Change the label of a role of the tenant, or replace the permissions that it adds',
   revokes: true,
   body: v.object({ label: v.optional(RoleLabel), add: v.optional(AddedPermissions) }),

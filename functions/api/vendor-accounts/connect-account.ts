@@ -20,7 +20,7 @@ const Label = text({ max: 100, example: 'Main account' })
 
 export const connectAccount = endpoint({
   route: 'POST /v1/vendor-accounts',
-  access: { permission: 'vendor.manage', transactions: 'by handle' },
+  access: { permission: 'vendor.manage', transactions: 'by handle', stepUp: true },
   summary: 'Connect a vendor account: its secret is verified with the vendor, encrypted, and never shown again',
   needs: ['vault'],
   body: v.object({

@@ -13,7 +13,7 @@ import { VendorSecret } from './vendor-secret.ts'
 
 export const replaceSecret = endpoint({
   route: 'PUT /v1/vendor-accounts/{id}/secret',
-  access: { permission: 'vendor.manage', transactions: 'by handle' },
+  access: { permission: 'vendor.manage', transactions: 'by handle', stepUp: true },
   summary: 'Replace the secret with one that the vendor accepts',
   needs: ['vault'],
   body: v.object({ secret: VendorSecret }),

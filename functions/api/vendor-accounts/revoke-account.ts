@@ -7,7 +7,7 @@ import { eraseSecret, findVendorAccount } from './queries.ts'
 
 export const revokeAccount = endpoint({
   route: 'DELETE /v1/vendor-accounts/{id}',
-  access: { permission: 'vendor.manage' },
+  access: { permission: 'vendor.manage', stepUp: true },
   summary: 'Erase the secret irrevocably; the account stays in the list as revoked',
   reply: VendorAccount,
   async handle(context) {

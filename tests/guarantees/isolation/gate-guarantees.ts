@@ -51,6 +51,29 @@ export async function unset(sql: postgres.Sql, work: () => Promise<void>): Promi
   await sql`release savepoint unset`
 }
 
+const STEPPED_UP = [
+  [`now() - interval '61 seconds'`, 'TN428'],
+  ['null', 'TN428'],
+  [`now() - interval '30 seconds'`, ''],
+] as const
+
+/** Expects a call to refuse a session whose last step-up is older than the seconds that it requires, and to require nothing without them. */
+export async function expectStepUp(
+  sql: postgres.Sql,
+  session: string,
+  codeOf: (seconds: '60' | null) => Promise<string>,
+): Promise<void> {
+  for (const [steppedUpAt, code] of STEPPED_UP) {
+    await unset(sql, async () => {
+      await as(sql, 'none', () =>
+        sql.unsafe(`update app.sessions set stepped_up_at = ${steppedUpAt} where id = $1`, [session]),
+      )
+      assert.equal(await codeOf('60'), code, steppedUpAt)
+      assert.equal(await codeOf(null), '', steppedUpAt)
+    })
+  }
+}
+
 const ENTRIES = [`app.enter_to_read(decode($1, 'hex'))`, `app.enter_to_write(decode($1, 'hex'), 'company.read', false)`]
 
 // All that read a ticket with a tenant.
@@ -62,7 +85,8 @@ const READERS = [
 
 /** A ticket opens the tenant that it was sealed for. */
 export const ticketGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
-  title: 'guarantee 8: a ticket enters its own tenant, and a changed, an invented or an expired one none',
+  title:
+    'guarantee 8: a ticket enters its own tenant, with the step-up that it must have, and a changed, an invented or an expired one none',
   holds: async (sql) => {
     const [, write = ''] = ENTRIES
     const ticket = await ticketOf(sql, sessions.own)
@@ -85,12 +109,20 @@ export const ticketGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee
     for (const entry of READERS) assert.equal((await attempt(sql, `select ${entry}`, [late])).code, 'TN401')
     const pending = await ticketOf(sql, sessions.pending)
     assert.equal((await attempt(sql, `select ${READERS.at(-1)}`, [pending])).code, 'TN500', 'without a tenant')
+    const stepped = `select app.enter_to_write(decode($1, 'hex'), $2, false, $3)`
+    await expectStepUp(
+      sql,
+      sessions.own,
+      async (seconds) => (await attempt(sql, stepped, [ticket, 'company.read', seconds])).code,
+    )
+    assert.equal((await attempt(sql, stepped, [ticket, 'no.such', '0'])).code, 'TN403', 'before the step-up')
   },
 })
 
 /** A ticket without its session locks nothing and guards no write. */
 export const enterSessionGuarantee = ({ own, sessions }: TwoTenants): Guarantee => ({
-  title: 'guarantee 8: app.enter_session needs the ticket of a live session, and sets no tenant',
+  title:
+    'guarantee 8: app.enter_session needs the ticket of a live session with the step-up that it must have, and sets no tenant',
   holds: async (sql) => {
     const enter = (ticket: string) => attempt(sql, `select app.enter_session(decode($1, 'hex'))`, [ticket], true)
     await unset(sql, async () => {
@@ -105,6 +137,9 @@ export const enterSessionGuarantee = ({ own, sessions }: TwoTenants): Guarantee 
       assert.equal((await enter(await ticketFor(sql, own))).code, 'TN500', 'a ticket of an operator')
       assert.equal((await enter(NO_TICKET)).code, 'TN500')
     })
+    const ticket = await ticketOf(sql, sessions.pending)
+    const stepped = `select app.enter_session(decode($1, 'hex'), $2)`
+    await expectStepUp(sql, sessions.pending, async (seconds) => (await attempt(sql, stepped, [ticket, seconds])).code)
   },
 })
 

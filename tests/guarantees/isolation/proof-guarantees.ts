@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import { ticketFor, ticketGuarantee, ticketOf } from './gate-guarantees.ts'
+import { expectStepUp, ticketFor, ticketGuarantee, ticketOf } from './gate-guarantees.ts'
 import {
   as,
   attempt,
@@ -291,6 +291,12 @@ export const newInvitationGuarantee = ({ own, other, users, sessions }: TwoTenan
     await as(sql, 'none', () => sql`update app.sessions set revoked_at = now() where id = ${sessions.own}`)
     assert.equal(await refused(ended), 'TN401', 'an ended session')
     await sql`rollback to savepoint ended`
+    const stepped = `select ${call.replace(/\)$/, ', $5)')}`
+    await expectStepUp(
+      sql,
+      sessions.own,
+      async (seconds) => (await attempt(sql, stepped, [ended, 'new@shops.test', 'viewer', 'x', seconds])).code,
+    )
     assert.equal(await refused('00'.repeat(103)), 'TN500', 'an invented ticket')
     for (const [tenant, session, owner, ours, theirs] of [
       [own, sessions.own, 'owner@acme.test', 'acme-print', 'bolt-apparel'],

@@ -13,12 +13,12 @@ import {
   heldBy,
   type FunctionGuarantees,
 } from './guarantee.ts'
-import { made, tenantNow, ticketOf, unset } from './gate-guarantees.ts'
+import { expectStepUp, made, tenantNow, ticketOf, unset } from './gate-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 // How another service enters a tenant: as a member of tenant_bound.
 
-const ENTER = `select app.enter(decode($1, 'hex'), $2)`
+const ENTER = `select app.enter(decode($1, 'hex'), $2, $3)`
 
 /** Returns the proof of a ticket, in hex: '' for none. */
 const proofOf = (sql: postgres.Sql, ticket: string) =>
@@ -28,7 +28,7 @@ const proofOf = (sql: postgres.Sql, ticket: string) =>
 async function entered(
   sql: postgres.Sql,
   mode: 'read only' | 'read write',
-  { proof, permission }: { proof: string; permission: string | null },
+  { proof, permission, seconds = null }: { proof: string; permission: string | null; seconds?: '60' | null },
   after: readonly string[] = [],
 ): Promise<string | null> {
   let outcome: string | null = ''
@@ -37,7 +37,7 @@ async function entered(
       for (const statement of after) await sql.unsafe(statement)
     })
     if (mode === 'read only') await sql`set transaction read only`
-    const { code } = await attempt(sql, ENTER, [proof, permission], true)
+    const { code } = await attempt(sql, ENTER, [proof, permission, seconds], true)
     outcome = code === '' ? await tenantNow(sql) : code
   })
   return outcome
@@ -46,7 +46,7 @@ async function entered(
 /** The proof of a session. */
 export const serviceProofGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
   title:
-    'guarantee 9: a proof enters the tenant of its live session, with a permission that its role holds; no ticket is a proof, and no proof a ticket',
+    'guarantee 9: a proof enters the tenant of its live session, with a permission that its role holds and the step-up that it must have; no ticket is a proof, and no proof a ticket',
   holds: async (sql) => {
     assert.equal((await attempt(sql, `select app.service_proof('')`)).code, REFUSED, 'a service mints a proof')
     const ticket = await ticketOf(sql, sessions.own)
@@ -66,7 +66,7 @@ export const serviceProofGuarantee = ({ own, other, sessions }: TwoTenants): Gua
       ]
       await unset(sql, async () => {
         if (mode === 'read only') await sql`set transaction read only`
-        const outcomes = await Promise.all(forged.map((each) => attempt(sql, ENTER, [each, permission])))
+        const outcomes = await Promise.all(forged.map((each) => attempt(sql, ENTER, [each, permission, null])))
         assert.deepEqual(new Set(outcomes.map(({ code }) => code)), new Set(['TN500']), mode)
       })
       for (const missing of ['no.such', '', '*'])
@@ -86,6 +86,13 @@ export const serviceProofGuarantee = ({ own, other, sessions }: TwoTenants): Gua
       ] as const)
         assert.equal(await enter(proof, [statement]), code, `${mode}: ${statement}`)
       assert.equal(await enter(await expired(sql, proof, 'proof_key')), 'TN401', mode)
+      await expectStepUp(sql, sessions.own, async (seconds) => {
+        const outcome = await entered(sql, mode, { proof, permission, seconds })
+        return outcome === own ? '' : String(outcome)
+      })
+      const late = `update app.sessions set stepped_up_at = null ${session}`
+      const missing = { proof, permission: 'no.such', seconds: '60' } as const
+      assert.equal(await entered(sql, mode, missing, [late]), 'TN403', `${mode}: before the step-up`)
     }
     for (const statement of [
       `update app.users set disabled_at = now()`,

@@ -63,7 +63,7 @@ const liveOf = (sql: postgres.Sql, ids: string[]): Promise<string[]> =>
 
 /** app.change_password, called with tickets of users and of other ids. */
 export const passwordChangeGuarantee = (world: TwoTenants, name: string): Guarantee => ({
-  title: `guarantee 6: ${name} ends the other sessions of the ticket's user, and adds an audit entry in each of their tenants`,
+  title: `guarantee 6: ${name} needs a step-up of a two-factor session, ends the other sessions of the ticket's user, and adds an audit entry in each of their tenants`,
   holds: async (sql) => {
     const { sessions } = world
     await givePasswords(sql)
@@ -77,6 +77,21 @@ export const passwordChangeGuarantee = (world: TwoTenants, name: string): Guaran
     for (const [why, session] of sessions.dead.filter(([of]) => of !== "a disabled user's")) {
       const ticket = await sealedTicket(sql, { user: world.users[0]?.id ?? null, session })
       assert.equal((await attempt(sql, `select ${change}`, [ticket, 'r'])).code, 'TN401', why)
+    }
+    const ticket = await sealedTicket(sql, { user: world.users[0]?.id ?? null, session: sessions.own })
+    const stepped = `select ${change.replace(/\)$/, ', $3)')}`
+    for (const secondFactorAt of ['now()', 'null']) {
+      await sql`savepoint factors`
+      await as(sql, 'none', () =>
+        sql.unsafe(
+          `update app.sessions set second_factor_at = ${secondFactorAt}, stepped_up_at = now() - interval '61 seconds'
+                     where id = $1`,
+          [sessions.own],
+        ),
+      )
+      const { code } = await attempt(sql, stepped, [ticket, 'r', '60'])
+      assert.equal(code, secondFactorAt === 'null' ? '' : 'TN428', secondFactorAt)
+      await sql`rollback to savepoint factors`
     }
     await passwordGuarantee(world).holds(sql)
   },

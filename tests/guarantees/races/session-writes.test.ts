@@ -171,7 +171,8 @@ it('never deadlocks when sessions of one user sign out and end each other', asyn
 })
 
 it('finds writes after the confirmation when the guard checks nothing', async () => {
-  await admin()`create or replace function app.enter_session(p_ticket bytea) returns void language sql return null`
+  await admin()`create or replace function app.enter_session(p_ticket bytea, p_step_up_seconds integer default null) returns void
+    language sql return null`
   const resend = sessionWrites.find(({ name }) => name === 'POST /v1/auth/verify/resend')
   const revoke = REVOCATIONS['the user is disabled']
   if (resend === undefined || revoke === undefined) throw new Error('there is no such case')

@@ -78,7 +78,10 @@ describe('a forged scope', () => {
     ],
     [
       'a ticket',
-      (db) => new Ticket(randomBytes(90)).proof({ permission: 'deal.write', exclusive: false }).read(db, pidIn),
+      (db) =>
+        new Ticket(randomBytes(90))
+          .proof({ permission: 'deal.write', exclusive: false, stepUpSeconds: null })
+          .read(db, pidIn),
     ],
   ])('fails its request, is logged, and closes the connection: %s', async ([_what, forge]) => {
     const db = opened(database.appUrl)

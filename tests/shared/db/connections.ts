@@ -151,7 +151,7 @@ export function useConnections() {
     const { key } = await liveSession()
     const principal = await authenticate(opened(database.appUrl).sql, [key, null], EVERY_USE)
     if (principal === null) throw new Error('no live session')
-    return principal.ticket.proof({ permission: 'deal.write', exclusive: false })
+    return principal.ticket.proof({ permission: 'deal.write', exclusive: false, stepUpSeconds: null })
   }
 
   return { database, cleanups, opened, behindWire, cuttable, marked, gone, terminate, liveSession, memberProof }
