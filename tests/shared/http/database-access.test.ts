@@ -88,8 +88,39 @@ it.each([
 it('keeps what else an access says beside who opens the transactions', () => {
   const { access, opener } = parseAccess({ permission: PERMISSION, exclusive: true, transactions: 'by handle' })
   expect({ access, opener }).toEqual({ access: { permission: PERMISSION, exclusive: true }, opener: 'by handle' })
-  expect(parseAccess({ session: true, transactions: 'by call' })).toEqual({ access: 'session', opener: 'by call' })
-  expect(parseAccess('anyone')).toEqual({ access: 'anyone', opener: null })
+  expect(parseAccess({ session: true, transactions: 'by call' })).toMatchObject({
+    access: 'session',
+    opener: 'by call',
+  })
+  expect(parseAccess('anyone')).toEqual({ access: 'anyone', opener: null, stepUp: null })
+})
+
+it('leaves the step-up out of who may call', () => {
+  expect(parseAccess({ permission: PERMISSION, exclusive: true, stepUp: true })).toEqual({
+    access: { permission: PERMISSION, exclusive: true },
+    opener: null,
+    stepUp: true,
+  })
+  expect(parseAccess({ session: true, transactions: 'by call', stepUp: 'again' })).toEqual({
+    access: 'session',
+    opener: 'by call',
+    stepUp: 'again',
+  })
+  const summary = 'A test'
+  endpoint({
+    route: 'POST /v1/writes',
+    // @ts-expect-error no transaction of the pipeline checks that a step-up is newer than the sign-in
+    access: { session: true, transactions: 'by handle', stepUp: 'again' },
+    summary,
+    handle: async () => noContent(),
+  })
+  endpoint({
+    route: 'POST /v1/writes',
+    // @ts-expect-error nor one of a tenant
+    access: { permission: PERMISSION, stepUp: 'again' },
+    summary,
+    handle: async () => noContent(),
+  })
 })
 
 it('sends no call whose first value is not the ticket of the request', async () => {
