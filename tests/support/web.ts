@@ -46,13 +46,14 @@ export interface PageAnswer {
   readonly location: string | null
 }
 
-/** Starts the service, and the front end that calls it over HTTP in the name of its browsers. */
+/** Starts the service, unless one runs, and the front end that calls it over HTTP in the name of its browsers. */
 export async function startWeb({
   env = {},
   pages = PAGES,
-}: ServiceOptions & { pages?: readonly Page[] } = {}): Promise<TestWeb> {
+  service: running,
+}: ServiceOptions & { pages?: readonly Page[]; service?: TestService } = {}): Promise<TestWeb> {
   const settings = { WEB_BASE_URL: WEB_ORIGIN, TRUSTED_PROXIES: '127.0.0.1/32,::1/128', ...env }
-  const service = await startService({ env: settings })
+  const service = running ?? (await startService({ env: settings }))
   const { calls } = await frontEnd()
   const toService =
     ({ sourceIp, userAgent, requestId }: Browsing): Send =>

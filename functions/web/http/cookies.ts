@@ -14,6 +14,8 @@ export const COOKIES = {
   typed: { name: '__Host-tenantry-typed', maxAgeSeconds: 600 },
   /** The notice that the page after a redirect shows once, sealed (notices.ts). */
   notice: { name: '__Host-tenantry-notice', maxAgeSeconds: 60 },
+  /** The sign-in that still owes a second factor, sealed (open-sign-in.ts). */
+  signIn: { name: '__Host-tenantry-sign-in', maxAgeSeconds: 600 },
   lang: { name: '__Host-tenantry-lang', maxAgeSeconds: 365 * 86_400 },
 } as const satisfies Readonly<Record<string, { readonly name: string; readonly maxAgeSeconds: number | null }>>
 

@@ -1,9 +1,9 @@
 import type * as v from 'valibot'
-import type { Client } from '#shared/client/client.ts'
+import type { Client, Route } from '#shared/client/client.ts'
 import type { ParamNames } from '#shared/http/request-context.ts'
 import type { Permission } from '#shared/identity/permissions.ts'
 import { UUID } from '#shared/schema/uuid.ts'
-import type { Me } from '#web/http/me.ts'
+import type { Me, OpenSignIn, OwedFactor, SignedIn } from '#web/http/me.ts'
 import type { PageReply } from '#web/http/reply.ts'
 import type { FieldErrorCode } from '#shared/schema/field-error.ts'
 import type { NavigationName, Texts } from '#web/texts/texts.ts'
@@ -60,6 +60,12 @@ export interface PageContext<A extends PageAccess, Params, Query, Form, Data> ex
   readonly findSession: () => Promise<Me | null>
   /** The Set-Cookie headers of the language, for whoever signs in now. */
   readonly languageAtSignIn: readonly string[]
+  /** The sign-in of this browser that owes a second factor, or null. */
+  readonly openSignIn: OpenSignIn | null
+  /** Keeps an open sign-in in a cookie, and returns the address of the page that asks for the factor. */
+  readonly keepOpenSignIn: (owed: OwedFactor, email: string) => string
+  /** Goes on with the token of a reply, and sets its cookies on every response, also on that of a failure. */
+  readonly takeToken: (reply: SignedIn) => void
   /** Returns the Set-Cookie header after the page's link was used. */
   readonly useLink: () => string
   /** Returns the Set-Cookie header that puts the link first that a form of this link page named, or null for no link page. */
@@ -122,6 +128,13 @@ interface Definition<
   ) => Promise<PageReply>
   /** The field at which a refusal of this kind is shown. Other kinds that name no field stand above the form. */
   readonly fieldOf?: Partial<Record<FormProblem, string>>
+  /**
+   * The route that a POST calls and that needs a step-up. The form asks for the proof when little of the step-up is left, and the POST steps
+   * up before it does its work.
+   */
+  readonly stepUp?: Route
+  /** The fields that are a secret on this page alone. They are never filled in, and never kept. */
+  readonly secrets?: readonly string[]
   /** The form creates something, and has a key for `idempotencyKey`. */
   readonly creates?: true
   /** The texts of field errors that have words of their own at a field, such as what a code may look like. */
@@ -146,6 +159,8 @@ export interface Page {
   readonly fieldOf: Partial<Record<FormProblem, string>>
   readonly formAt: string
   readonly creates: boolean
+  readonly secrets: readonly string[]
+  readonly stepUp: Route | null
   readonly ownTexts: ((texts: Texts) => OwnTexts) | null
 }
 
@@ -178,7 +193,12 @@ export function page<
     formAt: path,
     ownTexts: null,
     creates: false,
+    secrets: [],
+    stepUp: null,
   }
   // The pipeline fills the context by `access` and the schemas, just as the definition's types say.
   return { ...defaults, ...definition, method, path } as unknown as Page
 }
+
+/** Whether a form is a button of a list. It has no place for a proof of presence: a page of its own asks for it, and sends the same form. */
+export const isButton = ({ form, formAt, path }: Page): boolean => form === null && formAt !== path

@@ -8,6 +8,7 @@ import { chooseLanguage } from '#web/pages/language.ts'
 import { showProblem } from '#web/pages/problem.ts'
 import { resetPassword, showResetPassword } from '#web/pages/reset-password.ts'
 import { chooseShop, listShops } from '#web/pages/shops.ts'
+import { askCode, askRecoveryCode, finishByCode, finishByRecoveryCode } from '#web/pages/sign-in-second-factor.ts'
 import { showSignIn, signIn } from '#web/pages/sign-in.ts'
 import { signOut } from '#web/pages/sign-out.ts'
 import { chooseDownload, downloadCsv, downloadNdjson } from '#web/pages/audit-log/download.ts'
@@ -22,6 +23,17 @@ import { createRole, newRole } from '#web/pages/members/new-role.ts'
 import { listRoles } from '#web/pages/members/roles.ts'
 import { changeLanguage, changePassword, showAccount } from '#web/pages/account/account.ts'
 import { endOtherSessions, endSession, listSessions } from '#web/pages/account/sessions.ts'
+import { addApp, sendSetupCode, showApp } from '#web/pages/account/app.ts'
+import { askProof, giveProof } from '#web/pages/account/confirm.ts'
+import { renewRecoveryCodes, showRecoveryCodes } from '#web/pages/account/recovery-codes.ts'
+import {
+  askName,
+  confirmFactorRemoval,
+  removeFactor,
+  renameFactor,
+  showFactors,
+  startApp,
+} from '#web/pages/account/second-factor.ts'
 import { changeSettings, showSettings } from '#web/pages/settings.ts'
 import {
   confirmRevocation,
@@ -51,6 +63,10 @@ export const PAGES: readonly Page[] = [
   home,
   showSignIn,
   signIn,
+  askCode,
+  finishByCode,
+  askRecoveryCode,
+  finishByRecoveryCode,
   signOut,
   chooseLanguage,
   showForgotPassword,
@@ -104,4 +120,17 @@ export const PAGES: readonly Page[] = [
   listSessions,
   endSession,
   endOtherSessions,
+  showFactors,
+  startApp,
+  showApp,
+  addApp,
+  sendSetupCode,
+  showRecoveryCodes,
+  renewRecoveryCodes,
+  askName,
+  renameFactor,
+  confirmFactorRemoval,
+  removeFactor,
+  askProof,
+  giveProof,
 ]

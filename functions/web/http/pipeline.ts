@@ -19,7 +19,7 @@ import type { WebSource } from '#web/http/runtime.ts'
  * a response. A form is done only after all of them: it is ours, its session is live and in the shop of the address.
  */
 export const webPipeline = (pages: readonly Page[], source: WebSource) => {
-  const { makeUi, render } = renderer(pages, source.config.platform)
+  const { makeUi, render } = renderer(pages, source.config)
   const running = { makeUi, config: source.config, byRoute: new Map(pages.map((page) => [page.route, page])) }
   return middy<APIGatewayProxyEvent, ProxyResult, Error, WebContext>()
     .use(pageHeaders())

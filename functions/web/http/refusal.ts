@@ -3,7 +3,8 @@ import { ProblemError } from '#shared/client/client.ts'
 import { faultOf } from '#shared/schema/fault.ts'
 import type { FieldError } from '#shared/schema/field-error.ts'
 import { typedValues } from '#web/http/form-data.ts'
-import type { Page } from '#web/http/page.ts'
+import { proofOf } from '#web/http/me.ts'
+import { isButton, type Page } from '#web/http/page.ts'
 import { given, type WebState } from '#web/http/request.ts'
 import type { FormProblem } from '#web/texts/refused.ts'
 import { TEXTS, type Texts } from '#web/texts/texts.ts'
@@ -32,6 +33,11 @@ export class FormRefused extends Error {
     this.values = values
     return this
   }
+}
+
+/** A proof of presence that the API refused. The form asks for another. */
+export class ProofRefused extends FormRefused {
+  override name = 'ProofRefused'
 }
 
 export const fieldMessage = (field: string, text: FieldText): FieldMessage => ({ field, message: textOf({}, text) })
@@ -76,7 +82,7 @@ export function refusalOf(error: unknown, state: WebState): Refusal | null {
     retryAfterSeconds: number | null = null,
   ): Refusal => ({
     status,
-    kind: error instanceof ProblemError ? error.kind : null,
+    kind: error instanceof ProblemError ? error.kind : error instanceof ProofRefused ? 'step-up-required' : null,
     values: valuesOf(state),
     errors,
     retryAfterSeconds,
@@ -93,6 +99,11 @@ export function refusalOf(error: unknown, state: WebState): Refusal | null {
     const message = texts.problems['rate-limited'](duration(state.language, seconds))
     return refusal([{ field: null, message }], 429, seconds)
   }
+  // A page that only asks for the proof is no error.
+  if (kind === 'step-up-required' && state.session !== null)
+    return refusal(
+      isButton(page) ? [] : [{ field: `proof_${proofOf(state.session)}`, message: texts.secondFactor.confirm }],
+    )
   if (kind === 'vendor-unreachable')
     return refusal([{ field: null, message: texts.problems['vendor-unreachable'] }], 503, retryAfterSeconds ?? 60)
   if (![400, 409, 412, 422].includes(status)) return null
@@ -147,4 +158,5 @@ type FieldText = Texts['fieldErrors'][keyof Texts['fieldErrors']]
 const textOf = ({ min = 0, max = 0 }: { readonly min?: number; readonly max?: number }, text: FieldText): string =>
   typeof text === 'string' ? text : text({ min, max })
 
-const valuesOf = ({ form }: WebState): Record<string, string> => typedValues(form ?? new URLSearchParams())
+const valuesOf = ({ form, matched }: WebState): Record<string, string> =>
+  typedValues(form ?? new URLSearchParams(), given(matched).page)

@@ -1,8 +1,9 @@
 import type { Config } from '#shared/base/config.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { setCookie } from '#web/http/cookies.ts'
-import { boundFields } from '#web/http/bound-fields.ts'
+import { boundFields, formPages } from '#web/http/bound-fields.ts'
 import { returnAddress } from '#web/http/form-address.ts'
+import { proofOf } from '#web/http/me.ts'
 import { ownAddress } from '#web/http/next.ts'
 import { SCRIPT_POLICY } from '#web/http/headers.ts'
 import { destinationsOf } from '#web/http/navigation.ts'
@@ -10,6 +11,7 @@ import { keepNotice, takeNotice } from '#web/http/notices.ts'
 import type { Page } from '#web/http/page.ts'
 import type { PageReply } from '#web/http/reply.ts'
 import type { WebState } from '#web/http/request.ts'
+import { owedProof } from '#web/http/step-up.ts'
 import { TEXTS } from '#web/texts/texts.ts'
 import { layout } from '#web/view/layout.ts'
 import { withQuery } from '#web/view/parts.ts'
@@ -33,8 +35,8 @@ function here(state: WebState): string {
 }
 
 /** Returns the two functions for these pages. */
-export function renderer(pages: readonly Page[], platform: Config['platform']): { makeUi: MakeUi; render: Render } {
-  const fields = boundFields(pages)
+export function renderer(pages: readonly Page[], config: Config): { makeUi: MakeUi; render: Render } {
+  const pageOf = formPages(pages)
   const own = ownAddress(pages)
   const destinations = destinationsOf(pages)
   const makeUi: MakeUi = (state, refusal) => ({
@@ -42,11 +44,16 @@ export function renderer(pages: readonly Page[], platform: Config['platform']): 
     t: TEXTS[state.language],
     path: state.path,
     session: state.session,
-    platform,
+    platform: config.platform,
     destinations,
-    bound: (to) => fields(state, to),
+    bound: (to) => boundFields(state, pageOf(to)),
+    proofFor: (to) => {
+      const page = pageOf(to)
+      const isAsked = refusal?.kind === 'step-up-required' && page === state.matched?.page
+      return isAsked && state.session !== null ? proofOf(state.session) : owedProof(page, state.session, config)
+    },
     ownAddress: own,
-    needs: { script: false },
+    needs: { script: false, proof: false },
     refusal: refusal ?? null,
   })
   const render: Render = (state, given, ui = makeUi(state)) => {

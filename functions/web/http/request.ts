@@ -34,6 +34,8 @@ export interface WebState {
   /** What `load` of the page calls the API with: its responses bring the session along. */
   loader: Client | null
   form: URLSearchParams | null
+  /** The session token, or null when the browser sent no well-formed one. A step-up gives the session another. */
+  token: string | null
   session: Me | null
   /** The links of mails that the browser opened, newest first. */
   readonly links: readonly MailLink[]
@@ -84,6 +86,7 @@ export function beginPage(event: APIGatewayProxyEvent): WebState {
     callForFile: null,
     loader: null,
     form: null,
+    token: TOKEN_PATTERN.test(cookies.get('session') ?? '') ? (cookies.get('session') ?? null) : null,
     session: null,
     links: readLinks(cookies),
     link: null,
@@ -93,12 +96,6 @@ export function beginPage(event: APIGatewayProxyEvent): WebState {
     formSecret: FORM_SECRET.test(known) ? known : randomBytes(16).toString('base64url'),
     setCookies: [],
   }
-}
-
-/** Returns the session token that the browser sent, or null when it is not well-formed. */
-export function sentToken({ cookies }: WebState): string | null {
-  const token = cookies.get('session') ?? ''
-  return TOKEN_PATTERN.test(token) ? token : null
 }
 
 /** Deletes the cookies of the session. */

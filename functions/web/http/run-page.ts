@@ -8,11 +8,15 @@ import { languageAtSignIn } from '#web/http/language.ts'
 import { keepToken, linkOf, MALFORMED_LINK } from '#web/http/link.ts'
 import { namedLink, writeLinks } from '#web/http/links.ts'
 import type { Me } from '#web/http/me.ts'
-import type { Page } from '#web/http/page.ts'
+import { keepOpenSignIn, openSignInOf } from '#web/http/open-sign-in.ts'
+import { isButton, type Page } from '#web/http/page.ts'
 import { invalidForm, OldForm, oldForm, refusalOf } from '#web/http/refusal.ts'
+import { proofPage } from '#web/view/proof-page.ts'
 import type { MakeUi } from '#web/http/render.ts'
 import type { PageReply } from '#web/http/reply.ts'
-import { forgetSession, given, sentToken, type WebState } from '#web/http/request.ts'
+import { forgetSession, given, type WebState } from '#web/http/request.ts'
+import { stepUpBy } from '#web/http/step-up.ts'
+import { takeToken } from '#web/http/session-token.ts'
 import { forgetTyped, typedHere } from '#web/http/typed.ts'
 import { UUID } from '#shared/schema/uuid.ts'
 import { ONCE_FIELD } from '#web/view/form.ts'
@@ -37,7 +41,9 @@ export async function runPage(state: WebState, running: Running): Promise<{ repl
   const contextWith = contextOf(state, { ...running, query })
   try {
     if (state.isOld) throw new OldForm()
-    const context = contextWith(parseForm(state), await state.loading, interrupted(state))
+    const form = parseForm(state)
+    await stepUpBy(state, config)
+    const context = contextWith(form, await state.loading, interrupted(state))
     const reply = await page.handle(context)
     if (page.method === 'POST' && reply.kind === 'redirect') forgetTyped(state)
     return { reply, ui: context }
@@ -45,7 +51,7 @@ export async function runPage(state: WebState, running: Running): Promise<{ repl
     const refusal = error instanceof OldForm ? oldForm(state) : refusalOf(error, state)
     if (refusal === null || (page.method === 'GET' && page.again === null)) throw error
     const context = contextWith(null, undefined, refusal)
-    const reply = page.again === null ? await formPage(state, context, running) : await page.again(context)
+    const reply = await again(state, context, running)
     const headers: Record<string, string> = { ...reply.headers }
     if (refusal.retryAfterSeconds !== null) headers['retry-after'] = String(refusal.retryAfterSeconds)
     return { reply: reply.kind === 'view' ? { ...reply, status: refusal.status, headers } : reply, ui: context }
@@ -72,6 +78,9 @@ function contextOf(state: WebState, { makeUi, config, query }: Running & { reado
     callForFile: given(state.callForFile),
     findSession: () => findSession(state),
     languageAtSignIn: languageAtSignIn(state.cookies.get('lang')),
+    openSignIn: openSignInOf(state),
+    keepOpenSignIn: (owed, email) => keepOpenSignIn(state, owed, email),
+    takeToken: (reply) => takeToken(state, reply),
     useLink: () => writeLinks(state.links.filter(({ token }) => token !== state.link?.token)),
     firstLink: (path, field) => {
       const { webKey } = given(state.runtime)
@@ -80,6 +89,12 @@ function contextOf(state: WebState, { makeUi, config, query }: Running & { reado
       return named === undefined ? null : writeLinks([named, ...state.links.filter((link) => link !== named)])
     },
   })
+}
+
+async function again(state: WebState, context: Context, running: Running): Promise<PageReply> {
+  const { page } = given(state.matched)
+  if (context.refusal?.kind === 'step-up-required' && isButton(page)) return proofPage(context, formAddress(state))
+  return page.again === null ? formPage(state, context, running) : page.again(context)
 }
 
 /** Shows the page that has the form, with the refusal. */
@@ -109,7 +124,10 @@ function parseForm(state: WebState): unknown {
 }
 
 async function findSession(state: WebState): Promise<Me | null> {
-  if (sentToken(state) === null) return null
+  if (state.token === null) {
+    forgetSession(state)
+    return null
+  }
   try {
     // A form of the page may need the session's CSRF field.
     state.session ??= await given(state.call)('GET /v1/auth/session')

@@ -33,7 +33,7 @@ export function keepTyped(state: WebState): void {
   if (form === null || !fromOurPage || runtime === null || matched === null || person === '') return
   const until = Date.now() + COOKIES.typed.maxAgeSeconds * 1000
   const typed = { to: path, at: formAddress(state), person, until }
-  const sealed = seal(runtime.webKey, PURPOSE, { ...typed, values: typedValues(form) })
+  const sealed = seal(runtime.webKey, PURPOSE, { ...typed, values: typedValues(form, matched.page) })
   const fits = sealed.length <= MAX_COOKIE_LENGTH - COOKIES.typed.name.length
   state.setCookies.push(setCookie('typed', fits ? sealed : seal(runtime.webKey, PURPOSE, { ...typed, values: null })))
 }

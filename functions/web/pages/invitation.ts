@@ -9,7 +9,7 @@ import { closedLink, isInvalidLink, openLink } from '#web/http/link.ts'
 import type { Me } from '#web/http/me.ts'
 import { type LinkContext, page } from '#web/http/page.ts'
 import { optional } from '#web/http/query.ts'
-import { type PageReply, redirect, type View, view } from '#web/http/reply.ts'
+import { redirect, type View, view } from '#web/http/reply.ts'
 import { signInWith } from '#web/pages/sign-in-with.ts'
 import { accountField, field, form } from '#web/view/form.ts'
 import { withQuery } from '#web/view/parts.ts'
@@ -23,7 +23,10 @@ export const showInvitation = page({
   handle: (context) => inspected(context),
 })
 
-/** A newcomer sets a name and a password, and is signed in; an existing user joins. An invitation that is accepted twice is accepted once. */
+/**
+ * A newcomer sets a name and a password, and is signed in; an existing user joins. Both come to the shop by the choice of one, or by the
+ * sign-in. An invitation that is accepted twice is accepted once.
+ */
 export const acceptInvitation = page({
   route: 'POST /invitation',
   access: 'link',
@@ -40,22 +43,17 @@ export const acceptInvitation = page({
       throw error
     }
     const { email, tenant } = opened.account
-    const cookies = opened.session === null && password !== null ? await signInWith(context, { email, password }) : null
-    return joined(tenant.slug, { session: opened.session, cookies, used: useLink() })
+    const used = useLink()
+    const next = shopPath(tenant.slug)
+    const choice = withQuery('/shops', { next })
+    if (opened.session !== null) return redirect(choice, { notice: 'joined', cookies: [used] })
+    const signedIn = password === null ? null : await signInWith(context, { email, password, next: choice })
+    if (signedIn === null)
+      return redirect(withQuery('/sign-in', { next }), { notice: 'joined-sign-in', cookies: [used] })
+    return redirect(signedIn.to, { notice: 'joined', cookies: [used, ...signedIn.cookies] })
   },
   again: (context) => inspected(context),
 })
-
-/** Leads to the shop, by the choice of a shop if the person is in several, or by the sign-in. */
-function joined(
-  slug: string,
-  { session, cookies, used }: { session: Me | null; cookies: readonly string[] | null; used: string },
-): PageReply {
-  const next = shopPath(slug)
-  if (session !== null) return redirect(withQuery('/shops', { next }), { notice: 'joined', cookies: [used] })
-  if (cookies === null) return redirect(withQuery('/sign-in', { next }), { notice: 'joined-sign-in', cookies: [used] })
-  return redirect(withQuery('/shops', { next }), { notice: 'joined', cookies: [used, ...cookies] })
-}
 
 const openInvitation = (context: LinkContext) =>
   openLink(context, (token) => context.call('POST /v1/auth/invitations/inspect', { body: { token } }))

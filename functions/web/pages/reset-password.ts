@@ -32,8 +32,9 @@ export const resetPassword = page({
     }
     const isNow = opened.is === 'open'
     const email = isNow ? opened.account.email : (form.username ?? '')
-    const cookies = await signInWith(context, { email, password: form.password })
-    if (cookies !== null) return redirect('/', { notice: 'password-set', cookies: [useLink(), ...cookies] })
+    const signedIn = await signInWith(context, { email, password: form.password })
+    if (signedIn !== null)
+      return redirect(signedIn.to, { notice: 'password-set', cookies: [useLink(), ...signedIn.cookies] })
     return redirect('/sign-in', { notice: isNow ? 'password-set' : 'reset-link-used', cookies: [useLink()] })
   },
   again: (context) => showReset(context),

@@ -1,12 +1,12 @@
 import * as v from 'valibot'
 import { ProblemError } from '#shared/client/client.ts'
-import { setCookie } from '#web/http/cookies.ts'
 import { html } from '#web/http/html.ts'
 import { isNotice } from '#web/http/notices.ts'
 import { page } from '#web/http/page.ts'
 import { NoticeQuery, optional } from '#web/http/query.ts'
 import { FormRefused } from '#web/http/refusal.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
+import { goOn } from '#web/pages/sign-in-with.ts'
 import { field, form } from '#web/view/form.ts'
 import type { Ui } from '#web/view/ui.ts'
 
@@ -16,10 +16,9 @@ export const showSignIn = page({
   query: v.object({ ...NoticeQuery.entries, next: optional }),
   async handle(context) {
     const { query, findSession } = context
-    if ((await findSession()) !== null)
-      return redirect(context.ownAddress(query.next ?? '') ?? '/', {
-        notice: isNotice(query.notice) ? query.notice : null,
-      })
+    // A late response of another tab may lead here after a step-up of this session.
+    const notice = isNotice(query.notice) && query.notice !== 'session-ended' ? query.notice : null
+    if ((await findSession()) !== null) return redirect(context.ownAddress(query.next ?? '') ?? '/', { notice })
     return signInView(context, query.next)
   },
 })
@@ -29,7 +28,7 @@ export const signIn = page({
   access: 'anyone',
   form: v.object({ email: v.string(), password: v.string(), next: optional }),
   async handle(context) {
-    const { form, call, ownAddress, languageAtSignIn } = context
+    const { form, call, ownAddress } = context
     const { email, password } = form
     const reply = await call('POST /v1/auth/login', { body: { email, password } }).catch((error: unknown) => {
       // One text for every refusal: also for an address that is none.
@@ -37,10 +36,8 @@ export const signIn = page({
         throw new FormRefused({ field: null, message: context.t.signIn.refused })
       throw error
     })
-    if ('second_factor' in reply) throw new FormRefused({ field: null, message: context.t.signIn.owesFactor })
-    return redirect(ownAddress(form.next ?? '') ?? '/', {
-      cookies: [setCookie('session', reply.token), setCookie('csrf', reply.csrf_token), ...languageAtSignIn],
-    })
+    const { to, cookies } = goOn(context, reply, { email, next: ownAddress(form.next ?? '') })
+    return redirect(to, { cookies })
   },
   again: async (context) => signInView(context, context.refusal?.values['next'] ?? null),
 })

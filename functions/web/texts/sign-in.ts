@@ -6,9 +6,9 @@ const en = {
   forgot: 'I forgot my password',
   noAccount: 'No account yet? Ask an owner or an admin of your shop to invite you.',
   refused: 'The email address or the password is not right.',
-  owesFactor: 'Your account asks for a second step, which these pages cannot take yet.',
   notices: {
     'signed-out': 'You are signed out.',
+    'sign-in-expired': 'That took too long. Enter your password again.',
     'session-ended': 'Your session has ended. Sign in again.',
   },
 }
@@ -21,9 +21,9 @@ const es: typeof en = {
   forgot: 'Olvidé mi contraseña',
   noAccount: '¿Todavía no tiene cuenta? Pida a un propietario o administrador de su tienda que le invite.',
   refused: 'El correo electrónico o la contraseña no son correctos.',
-  owesFactor: 'Su cuenta pide un segundo paso, que estas páginas todavía no admiten.',
   notices: {
     'signed-out': 'Ha cerrado la sesión.',
+    'sign-in-expired': 'Pasó demasiado tiempo. Introduzca de nuevo su contraseña.',
     'session-ended': 'Su sesión ha terminado. Inicie sesión de nuevo.',
   },
 }

@@ -10,6 +10,7 @@ import { otherShop } from '#web/texts/other-shop.ts'
 import { resetPassword } from '#web/texts/reset-password.ts'
 import { roles } from '#web/texts/roles.ts'
 import { sessions } from '#web/texts/sessions.ts'
+import { secondFactor } from '#web/texts/second-factor.ts'
 import { settings } from '#web/texts/settings.ts'
 import { shops } from '#web/texts/shops.ts'
 import { signIn } from '#web/texts/sign-in.ts'
@@ -33,6 +34,7 @@ const SUBJECTS = {
   otherShop,
   resetPassword,
   roles,
+  secondFactor,
   sessions,
   settings,
   shops,

@@ -11,7 +11,16 @@ export const PERSON_FIELD = 'person'
 export const ONCE_FIELD = 'once'
 
 /** The fields of secrets. They are never filled in, and never kept. */
-export const SECRET_FIELDS = ['password', 'current_password', 'new_password', 'repeated', 'secret'] as const
+export const SECRET_FIELDS = [
+  'password',
+  'current_password',
+  'new_password',
+  'repeated',
+  'secret',
+  'proof_password',
+] as const
+/** The fields of codes that work once. They can be read while they are typed, are never filled in, and never kept. */
+export const CODE_FIELDS = ['setup_code', 'recovery_code', 'proof_code', 'proof_recovery_code'] as const
 type SecretField = (typeof SECRET_FIELDS)[number]
 
 /** The id of a field, to which the summary of errors links. */
@@ -31,7 +40,7 @@ interface FormParts {
   readonly hidden?: Readonly<Record<string, string>>
 }
 
-/** A form with fields and one button. `back` is where a link beside it leads who does not want to send it. */
+/** A form with fields and one button, which asks for a proof of presence where its route needs one. `back` is where a link beside it leads who does not want to send it. */
 export const form = (
   ui: Ui,
   {
@@ -39,13 +48,20 @@ export const form = (
     hidden = {},
     fields,
     submit,
+    style = 'main',
     back,
-  }: FormParts & { readonly fields: Content; readonly submit: string; readonly back?: string },
+  }: FormParts & {
+    readonly fields: Content
+    readonly submit: string
+    readonly style?: 'main' | 'danger'
+    readonly back?: string
+  },
 ): Html =>
   html`<form class="form" method="post" action="${to}" novalidate>
 ${hiddenFields({ ...ui.bound(to), ...hidden })}
 ${fields}
-<div class="actions"><button type="submit">${submit}</button>${back !== undefined && html` <a href="${back}">${ui.t.common.cancel}</a>`}</div>
+${proofFields(ui, to)}
+<div class="actions"><button type="submit"${style === 'danger' && html` class="danger"`}>${submit}</button>${back !== undefined && html` <a href="${back}">${ui.t.common.cancel}</a>`}</div>
 </form>`
 
 /**
@@ -92,18 +108,24 @@ interface FieldParts {
   readonly name: string
   readonly label: string
   readonly hint?: string
+  /** Another field may be filled in instead. */
+  readonly either?: true
   /** What it contains at first. What the person typed replaces it after a refusal. */
   readonly value?: string | null
   readonly optional?: true
 }
 
 /** The label, the hint and the errors of a field, around its control. */
-function around(ui: Ui, { name, label, hint, optional }: FieldParts, control: (attributes: Html) => Html): Html {
+function around(
+  ui: Ui,
+  { name, label, hint, optional, either }: FieldParts,
+  control: (attributes: Html) => Html,
+): Html {
   const id = idOf(name)
   ui.refusal?.labels.set(name, label)
   const errors = errorsOf(ui, name)
   const describedBy = [...(hint === undefined ? [] : [`${id}-hint`]), ...(errors.length === 0 ? [] : [`${id}-error`])]
-  const attributes = html`id="${id}" name="${name}"${optional === undefined && html` required`}${describedBy.length > 0 && html` aria-describedby="${describedBy.join(' ')}"`}${errors.length > 0 && html` aria-invalid="true"`}`
+  const attributes = html`id="${id}" name="${name}"${optional === undefined && either === undefined && html` required`}${describedBy.length > 0 && html` aria-describedby="${describedBy.join(' ')}"`}${errors.length > 0 && html` aria-invalid="true"`}`
   return html`<div class="${errors.length > 0 ? 'field invalid' : 'field'}">
 <label for="${id}">${label}${optional === true && html` <span class="quiet">${ui.t.common.optional}</span>`}</label>
 ${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}
@@ -120,7 +142,7 @@ export const field = (
     readonly readonly?: true
     /** The shortest new password. Password managers read it, and make one that fits. */
     readonly minLength?: number
-    readonly autocomplete: 'username' | 'current-password' | 'new-password' | 'email' | 'name' | 'off'
+    readonly autocomplete: 'one-time-code' | 'username' | 'current-password' | 'new-password' | 'email' | 'name' | 'off'
   } & ({ readonly type?: 'text' | 'email' | 'search' } | { readonly type: 'password'; readonly name: SecretField }),
 ): Html => {
   const { name, type = 'text', autocomplete, readonly, minLength } = parts
@@ -130,13 +152,42 @@ export const field = (
   const rules = minLength !== undefined && html` minlength="${minLength}" passwordrules="minlength: ${minLength};"`
   const typed = readonly === undefined ? ui.refusal?.values[name] : undefined
   const value = type === 'password' ? '' : (typed ?? parts.value ?? '')
+  const isCode = autocomplete === 'one-time-code'
   const plain = type === 'email' || type === 'password' || autocomplete === 'off'
   return around(
     ui,
     parts,
     (attributes) =>
-      html`<input ${attributes} type="${type}" autocomplete="${autocomplete}"${value !== '' && html` value="${value}"`}${plain && html` autocapitalize="none" spellcheck="false"`}${readonly === true && html` readonly`}${rules}${shown}>`,
+      html`<input ${attributes} type="${type}" autocomplete="${autocomplete}"${value !== '' && html` value="${value}"`}${plain && html` autocapitalize="none" spellcheck="false"`}${isCode && html` inputmode="numeric"`}${readonly === true && html` readonly`}${rules}${shown}>`,
   )
+}
+
+/** Asks for a proof that it is the person themself, in the first form of a page that owes one. */
+export function proofFields(ui: Ui, to: string): Html | null {
+  const proof = ui.needs.proof ? null : ui.proofFor(to)
+  if (proof === null) return null
+  ui.needs.proof = true
+  const { secondFactor: t } = ui.t
+  return html`<fieldset class="proof"><legend>${t.confirm}</legend>${
+    proof === 'password'
+      ? field(ui, {
+          name: 'proof_password',
+          label: t.proofPassword,
+          type: 'password',
+          autocomplete: 'current-password',
+        })
+      : codeOrRecoveryCode(ui, 'proof_code', 'proof_recovery_code')
+  }</fieldset>`
+}
+
+/** A code of the authenticator app, or a recovery code instead. */
+export function codeOrRecoveryCode(ui: Ui, code: string, recoveryCode: string): Html {
+  const { secondFactor: t } = ui.t
+  const isOpen = errorsOf(ui, recoveryCode).length > 0
+  return html`${field(ui, { name: code, label: t.code, hint: t.codeHint, autocomplete: 'one-time-code', either: true })}
+<details${isOpen && html` open`}><summary>${t.orRecoveryCode}</summary>
+${field(ui, { name: recoveryCode, label: t.recoveryCode, hint: t.recoveryHint, autocomplete: 'off', either: true })}
+</details>`
 }
 
 /** A field of several lines. */
@@ -222,7 +273,7 @@ ${options.map(
 
 /** What was wrong with the form, with a link to each field. Nothing without a refusal. */
 export function errorSummary({ refusal, t }: Ui): Html | null {
-  if (refusal === null) return null
+  if (refusal === null || refusal.errors.length === 0) return null
   const items = refusal.errors.map(({ field: name, message }) => {
     const label = refusal.labels.get(name ?? '')
     return name === null || label === undefined

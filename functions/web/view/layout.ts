@@ -20,9 +20,10 @@ export function layout(
   const { t, language, session, platform } = ui
   const shop = session?.tenant?.legal_name
   const said = notice === null ? null : noticeText(ui, notice, about)
+  const isError = ui.refusal === null ? status === 422 || status === 429 : ui.refusal.errors.length > 0
   const heading = [
     said ?? undefined,
-    status === 422 || status === 429 || ui.refusal !== null ? `${t.common.errorPrefix} ${title}` : title,
+    isError ? `${t.common.errorPrefix} ${title}` : title,
     shop === title ? undefined : shop,
     platform.name,
   ]

@@ -1,5 +1,5 @@
 import { type Content, type Html, html } from '#web/http/html.ts'
-import { actionButton } from '#web/view/form.ts'
+import { actionButton, form, proofFields } from '#web/view/form.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 /** A column of a table. Its head is its label on a narrow screen, too. */
@@ -64,8 +64,13 @@ export const confirmation = (
   },
 ): Html => {
   const { text, to, label, back, hidden = {} } = parts
+  const proof = proofFields(ui, to)
   return html`<div class="prose">${text}</div>
-<div class="actions">${actionButton(ui, { to, label, hidden, style: 'danger' })} <a href="${back}">${ui.t.common.cancel}</a></div>`
+${
+  proof === null
+    ? html`<div class="actions">${actionButton(ui, { to, label, hidden, style: 'danger' })} <a href="${back}">${ui.t.common.cancel}</a></div>`
+    : form(ui, { to, hidden, fields: proof, submit: label, style: 'danger', back })
+}`
 }
 
 /** Returns an address with the fields of the query that have a value. */

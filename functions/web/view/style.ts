@@ -110,6 +110,9 @@ thead th{color:var(--quiet);font-weight:600;border-top:0}
 thead th,td{overflow-wrap:break-word}
 tbody th{font-weight:600;min-width:10rem}
 tbody th .quiet{display:block;font-weight:400}
+.qr{display:block;width:100%;max-width:15rem;height:auto;margin:0 0 1rem;border-radius:.5rem}
+.codes{columns:2 16rem;margin:0 0 1.5rem}
+.codes code,.key{font-size:1.05rem;overflow-wrap:anywhere}
 .paper{display:none}
 .paging ul{list-style:none;display:flex;gap:1.25rem;padding:0;margin:1rem 0 0}
 @media (max-width:40rem){

@@ -1,7 +1,7 @@
 import type { Config } from '#shared/base/config.ts'
 import type { Language } from '#shared/schema/language.ts'
 import type { Permission } from '#shared/identity/permissions.ts'
-import type { Me } from '#web/http/me.ts'
+import type { Me, Proof } from '#web/http/me.ts'
 import type { NavigationName, Texts } from '#web/texts/texts.ts'
 
 /** A page that the navigation of a shop leads to. */
@@ -26,10 +26,12 @@ export interface Ui {
   readonly destinations: readonly Destination[]
   /** Returns the hidden fields that bind a form to its session or browser, its person and its link. Throws when no form may be sent there. */
   readonly bound: (to: string) => Readonly<Record<string, string>>
+  /** Returns the proof of presence that a form sent there asks for, or null. */
+  readonly proofFor: (to: string) => Proof | null
   /** Returns an address to go to next if it is one of ours, else null. */
   readonly ownAddress: (text: string) => string | null
-  /** What the page turned out to need. A password field loads the script. */
-  readonly needs: { script: boolean }
+  /** What the page turned out to need. A password field loads the script. The first form that owes a proof has the fields of it. */
+  readonly needs: { script: boolean; proof: boolean }
   /** Why the form is shown again, and what the person typed. */
   readonly refusal: Refusal | null
 }

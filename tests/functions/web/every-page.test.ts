@@ -7,6 +7,7 @@ import { PAGE_HEADERS, SCRIPT_POLICY } from '#web/http/headers.ts'
 import type { Page } from '#web/http/page.ts'
 import { PAGES } from '#web/http/pages.ts'
 import { text } from '#web/http/reply.ts'
+import { newFactorUser } from '#tests/support/factor.ts'
 import { type Browser, type PageAnswer, type Sent, startWeb, type TestWeb, WEB_ORIGIN } from '#tests/support/web.ts'
 
 const HANDLED = 'the page did its work'
@@ -19,6 +20,8 @@ const EXAMPLE_ROLE = '3'
 let web: TestWeb
 let ids: Readonly<Record<string, string>>
 let handled: string[] = []
+/** The sealed cookie of a sign-in that owes a second factor. */
+let openSignIn: string
 let owner: Browser
 /** The browser of a member whose role has no permission. */
 let powerless: Browser
@@ -47,6 +50,7 @@ beforeAll(async () => {
   await web.service.sql`update app.users set full_name = ${MARKUP} where id = ${member.userId}`
   await web.service.sql`
     insert into app.memberships (tenant_id, user_id, role_id, accepted_at) values (${mine.id}, ${member.userId}, 1, now())`
+  openSignIn = await owingCookie()
   ids = { slug, id: EXAMPLE_ID, role: EXAMPLE_ROLE, kind: 'last-owner' }
   owner = withSession(member.token)
   await owner.open(`/s/${slug}`)
@@ -76,6 +80,15 @@ function withMarkup(value: any, schema: any): unknown {
   )
 }
 
+/** Enters the password of a user with a second factor. The pages of this test do no work. */
+async function owingCookie(): Promise<string> {
+  const { email } = await newFactorUser(web.service)
+  const real = await startWeb({ service: web.service })
+  const browser = real.browser()
+  await browser.signIn(email)
+  return browser.cookies.get(COOKIES.signIn.name) ?? ''
+}
+
 function withSession(token: string): Browser {
   const browser = web.browser()
   browser.cookies.set(COOKIES.session.name, token)
@@ -103,6 +116,7 @@ async function sender(page: Page): Promise<{ browser: Browser; field: string }> 
   const browser = copyOf(needsSession(page) ? owner : web.browser())
   if (needsSession(page)) return { browser, field: browser.cookies.get(COOKIES.csrf.name) ?? '' }
   await browser.open('/sign-in')
+  if (page.path.startsWith('/sign-in/')) browser.cookies.set(COOKIES.signIn.name, openSignIn)
   return { browser, field: web.formField(browser.cookies.get(COOKIES.form.name) ?? '', page.route) }
 }
 
@@ -215,6 +229,8 @@ it.each(ofSession(forms))('%s leads to the sign-in without a session', async (_r
     browser.cookies.set(COOKIES.csrf.name, field)
     const answer = await send(browser, page, [['csrf', field]])
     expect([answer.status, answer.location?.split('?')[0]]).toEqual([303, '/sign-in'])
+    expect(answer.cookies.join()).not.toContain(`${COOKIES.session.name}=;`)
+    await browser.open(answer.location ?? '')
     expect([...browser.cookies.keys()].filter((name) => name === COOKIES.session.name)).toEqual([])
   }
   expect(handled).toEqual([])
@@ -301,6 +317,8 @@ it.each(ofSession(views))('%s leads to the sign-in without a session, and back a
   expectHeaders(answer)
   const ended = withSession('A'.repeat(43))
   expect((await ended.request(addressOf(page))).location).toContain('notice=session-ended')
+  expect(ended.cookies.has(COOKIES.session.name)).toBe(true)
+  await ended.open('/sign-in')
   expect(ended.cookies.has(COOKIES.session.name)).toBe(false)
 })
 

@@ -6,7 +6,7 @@ import { clientAddress } from '#shared/http/client-address.ts'
 import { FormElsewhere } from '#web/http/form-elsewhere.ts'
 import type { Me } from '#web/http/me.ts'
 import { type Page, PARAMS } from '#web/http/page.ts'
-import { sentToken, type WebMiddleware, type WebState } from '#web/http/request.ts'
+import type { WebMiddleware, WebState } from '#web/http/request.ts'
 import { TrailingSlash, withoutSlash } from '#web/http/trailing-slash.ts'
 import type { WebRuntime, WebSource } from '#web/http/runtime.ts'
 
@@ -43,17 +43,24 @@ export const matchPage = (pages: readonly Page[], source: WebSource): WebMiddlew
   }
 }
 
-/** Once the session is known, the API refuses what would reach another shop: another tab may select one in between. */
-function inShop(request: ClientRequest, { session }: WebState): ClientRequest {
+/**
+ * Returns the request with the token that the session has by now. Once the session is known, the API refuses what would reach another shop:
+ * another tab may select one in between.
+ */
+function inSession(request: ClientRequest, { session, token }: WebState): ClientRequest {
   const tenant = session?.tenant ?? null
-  return tenant === null ? request : { ...request, headers: { ...request.headers, 'if-tenant': tenant.id } }
+  const headers = {
+    ...request.headers,
+    ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+    ...(tenant === null ? {} : { 'if-tenant': tenant.id }),
+  }
+  return { ...request, headers }
 }
 
 const isParam = (name: string): name is keyof typeof PARAMS => Object.hasOwn(PARAMS, name)
 
 /** The API counts its limits by the address of the browser, and shows the browser in the list of sessions. */
 function openClient(event: APIGatewayProxyEvent, state: WebState, { sendFor }: WebRuntime, { config }: WebSource) {
-  const token = sentToken(state)
   const toApi = sendFor({
     sourceIp: clientAddress(event, state.headers, config.trustedProxies),
     userAgent: state.headers.get('user-agent') ?? null,
@@ -61,15 +68,16 @@ function openClient(event: APIGatewayProxyEvent, state: WebState, { sendFor }: W
   })
   // Without a response, the API counts as failed: the cookies are kept.
   const send: Send = (request) =>
-    toApi(inShop(request, state)).catch((error: unknown) => {
+    toApi(inSession(request, state)).catch((error: unknown) => {
       throw error instanceof ProblemError ? error : unavailable(error)
     })
-  const open = (through: Send) => createClient({ send: through, ...(token === null ? {} : { token }) })
-  const loader = open(async (request) => {
-    const response = await send({ ...request, headers: { ...request.headers, ...PREFER_SESSION } })
-    const session = response.headers.get(SESSION_HEADER)
-    if (session !== null) state.session = decodeSession(session) as Me
-    return response
+  const loader = createClient({
+    send: async (request) => {
+      const response = await send({ ...request, headers: { ...request.headers, ...PREFER_SESSION } })
+      const session = response.headers.get(SESSION_HEADER)
+      if (session !== null) state.session = decodeSession(session) as Me
+      return response
+    },
   })
-  return { ...open(send), loader }
+  return { ...createClient({ send }), loader }
 }

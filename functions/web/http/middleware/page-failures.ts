@@ -12,7 +12,7 @@ import { refusalOf } from '#web/http/refusal.ts'
 import type { Render } from '#web/http/render.ts'
 import { redirect } from '#web/http/reply.ts'
 import { keepTyped } from '#web/http/typed.ts'
-import { forgetSession, hasSessionCookie, type WebMiddleware, type WebState } from '#web/http/request.ts'
+import { hasSessionCookie, type WebMiddleware, type WebState } from '#web/http/request.ts'
 import { withQuery } from '#web/view/parts.ts'
 
 /** Turns an error into a page, and logs the reason with the request id. */
@@ -32,6 +32,10 @@ export const pageFailures = (render: Render): WebMiddleware => ({
       if (error instanceof NoShop || (error instanceof ProblemError && error.kind === 'tenant-not-selected')) {
         keepTyped(state)
         request.response = render(state, redirect(withQuery('/shops', { next: returnAddress(state) })))
+        return
+      }
+      if (error instanceof ProblemError && error.kind === 'step-up-required') {
+        request.response = render(state, redirect(withQuery('/account/confirm', { next: returnAddress(state) })))
         return
       }
       if (error instanceof OtherShop) keepTyped(state)
@@ -62,10 +66,12 @@ function record(state: WebState, problem: Problem): void {
   log.error('page failed', { ...line, error: describeError(problem) })
 }
 
-/** The session has ended, or there is none. After the sign-in, the browser comes back to a page that can be opened again. */
+/**
+ * The session has ended, or there is none. After the sign-in, the browser comes back to a page that can be opened again. The cookies stay:
+ * another tab may have set new ones in between. The sign-in deletes them if the API refuses them too.
+ */
 function signedOut(state: WebState) {
   const ended = hasSessionCookie(state)
-  forgetSession(state)
   keepTyped(state)
   return redirect(withQuery('/sign-in', { next: returnAddress(state) }), { notice: ended ? 'session-ended' : null })
 }

@@ -6,7 +6,7 @@ import type { Language } from '#shared/schema/language.ts'
 import { languageCookie } from '#web/http/language.ts'
 import { ForeignForm } from '#web/http/foreign-form.ts'
 import { parseQuery } from '#web/http/form-data.ts'
-import { given, sentToken, type WebMiddleware, type WebState } from '#web/http/request.ts'
+import { given, type WebMiddleware, type WebState } from '#web/http/request.ts'
 import { CSRF_FIELD } from '#web/view/form.ts'
 
 /**
@@ -21,7 +21,7 @@ export const session = (): WebMiddleware => ({
       if (page.method === 'POST') checkField(state, expectedOfBrowser(state))
       return
     }
-    if (sentToken(state) === null) throw unauthorized('the browser sent no session token')
+    if (state.token === null) throw unauthorized('the browser sent no session token')
     if (page.load !== null) {
       state.loading = page.load({ params, query: parseQuery(page, state), ...given(state.loader) })
       // The page meets a refusal later. Without a session or a response, there is nothing to show it in.

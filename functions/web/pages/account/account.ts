@@ -7,7 +7,7 @@ import { page } from '#web/http/page.ts'
 import { NoticeQuery } from '#web/http/query.ts'
 import { FormRefused } from '#web/http/refusal.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
-import type { Me } from '#web/http/me.ts'
+import { type Me, proofOf } from '#web/http/me.ts'
 import { accountField, actionButton, field, form, select } from '#web/view/form.ts'
 import { badge } from '#web/view/parts.ts'
 import type { Ui } from '#web/view/ui.ts'
@@ -22,6 +22,7 @@ export const showAccount = page({
 export const changePassword = page({
   route: 'POST /account/password',
   access: 'session',
+  stepUp: 'POST /v1/auth/password/change',
   formAt: '/account',
   form: v.object({ current_password: v.string(), new_password: v.string(), repeated: v.string() }),
   async handle({ form, call, t }) {
@@ -48,11 +49,13 @@ export const changeLanguage = page({
 function accountView(ui: Ui & { readonly session: Me }, minLength: number): View {
   const { user } = ui.session
   const { account: texts } = ui.t
+  const isOn = proofOf(ui.session) === 'code'
   return view({
     title: texts.title,
     content: html`<dl><dt>${texts.name}</dt><dd>${user.full_name ?? ui.t.common.unknown}</dd><dt>${texts.email}</dt><dd>${shownEmail(user.email)} ${user.email_verified_at === null ? badge(texts.unverified, 'warn') : badge(texts.verified, 'good')}</dd></dl>
 ${user.email_verified_at === null && actionButton(ui, { to: '/verify-email/resend', label: ui.t.verifyEmail.resend })}
 <p><a href="/account/sessions">${texts.sessions}</a></p>
+<p><a href="/account/second-factor">${ui.t.secondFactor.title}</a> ${badge(isOn ? ui.t.secondFactor.isOn : ui.t.secondFactor.isOff, isOn ? 'good' : 'plain')}</p>
 <h2>${texts.language}</h2>
 ${form(ui, {
   to: '/account/language',

@@ -62,6 +62,7 @@ ${paging(context, { query: {}, cursor: query.cursor, next: data.next_cursor })}
 export const endSession = page({
   route: 'POST /account/sessions/{id}/end',
   access: 'session',
+  stepUp: 'DELETE /v1/auth/sessions/{id}',
   formAt: '/account/sessions',
   async handle({ params, call }) {
     await unlessGone(call('DELETE /v1/auth/sessions/{id}', { params: { id: params.id } }))
@@ -72,6 +73,7 @@ export const endSession = page({
 export const endOtherSessions = page({
   route: 'POST /account/sessions/end-others',
   access: 'session',
+  stepUp: 'DELETE /v1/auth/sessions',
   formAt: '/account/sessions',
   async handle({ call }) {
     await call('DELETE /v1/auth/sessions')

@@ -40,6 +40,7 @@ export const chooseRole = page({
 export const changeMemberRole = page({
   route: 'POST /s/{slug}/members/{id}/role',
   access: { permission: 'member.manage' },
+  stepUp: 'PATCH /v1/members/{id}',
   form: v.object({ role: v.string(), own: optional }),
   async handle({ params, form, call, session, language, path }) {
     const { role, own } = form

@@ -22,6 +22,7 @@ export const editRole = page({
 export const updateRole = page({
   route: 'POST /s/{slug}/roles/{role}',
   access: { permission: 'member.manage' },
+  stepUp: 'PATCH /v1/roles/{id}',
   form: v.looseObject({ label: v.string(), ...Added }),
   ownTexts: ({ roles }) => ({ label: { duplicate: roles.labelTaken } }),
   async handle({ params, form, call }) {
@@ -38,6 +39,7 @@ export const updateRole = page({
 export const deleteRole = page({
   route: 'POST /s/{slug}/roles/{role}/delete',
   access: { permission: 'member.manage' },
+  stepUp: 'DELETE /v1/roles/{id}',
   formAt: '/s/{slug}/roles/{role}',
   async handle({ params, call }) {
     const deleted = await unlessGone(call('DELETE /v1/roles/{id}', { params: { id: params.role } }))

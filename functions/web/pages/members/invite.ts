@@ -19,6 +19,7 @@ const MOST_CHARACTERS = 1000
 export const invite = page({
   route: 'POST /s/{slug}/invitations',
   access: { permission: 'member.manage' },
+  stepUp: 'POST /v1/members/invite',
   creates: true,
   form: v.object({ email: v.string(), role: v.string() }),
   async handle(context) {

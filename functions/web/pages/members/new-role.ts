@@ -24,6 +24,7 @@ export const newRole = page({
 export const createRole = page({
   route: 'POST /s/{slug}/roles',
   access: { permission: 'member.manage' },
+  stepUp: 'POST /v1/roles',
   creates: true,
   formAt: '/s/{slug}/roles/new',
   form: v.looseObject({ code: v.string(), label: v.string(), based_on: v.string(), ...Added }),

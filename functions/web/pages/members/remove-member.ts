@@ -20,6 +20,7 @@ export const confirmRemoval = page({
 export const removeMember = page({
   route: 'POST /s/{slug}/members/{id}/remove',
   access: { permission: 'member.manage' },
+  stepUp: 'DELETE /v1/members/{id}',
   async handle({ params, call, session }) {
     const removed = await unlessGone(call('DELETE /v1/members/{id}', { params: { id: params.id } }))
     if (removed !== null && isOwn(session, removed))

@@ -57,6 +57,7 @@ export const showSecret = page({
 export const replaceSecret = page({
   route: 'POST /s/{slug}/vendor-accounts/{id}/secret',
   access: { permission: 'vendor.manage' },
+  stepUp: 'PUT /v1/vendor-accounts/{id}/secret',
   form: v.object({ secret: v.string() }),
   async handle({ params, form, call }) {
     await call('PUT /v1/vendor-accounts/{id}/secret', { params: { id: params.id }, body: { secret: form.secret } })
@@ -100,6 +101,7 @@ export const confirmRevocation = page({
 export const revokeAccount = page({
   route: 'POST /s/{slug}/vendor-accounts/{id}/revoke',
   access: { permission: 'vendor.manage' },
+  stepUp: 'DELETE /v1/vendor-accounts/{id}',
   async handle({ params, call }) {
     await unlessGone(call('DELETE /v1/vendor-accounts/{id}', { params: { id: params.id } }))
     return redirect(shopPath(params.slug, '/vendor-accounts'), { notice: 'vendor-revoked' })

@@ -16,6 +16,7 @@ export const newAccount = page({
 export const connectAccount = page({
   route: 'POST /s/{slug}/vendor-accounts',
   access: { permission: 'vendor.manage' },
+  stepUp: 'POST /v1/vendor-accounts',
   formAt: '/s/{slug}/vendor-accounts/new',
   creates: true,
   form: v.object({ vendor: v.string(), label: optional, account_number: v.string(), secret: v.string() }),

@@ -1,0 +1,58 @@
+import type { Config } from '#shared/base/config.ts'
+import { ProblemError } from '#shared/client/client.ts'
+import { STEP_UP } from '#shared/client/step-up.ts'
+import { type Me, type Proof, proofOf } from '#web/http/me.ts'
+import type { Page } from '#web/http/page.ts'
+import { ProofRefused } from '#web/http/refusal.ts'
+import { given, type WebState } from '#web/http/request.ts'
+import { takeToken } from '#web/http/session-token.ts'
+import { TEXTS } from '#web/texts/texts.ts'
+
+/** A form asks for a proof unless this much of the step-up is left, so that people have time to fill it in. */
+const LEFT_MS = 300_000
+
+/** Returns the proof that a form of this page asks for, or null if the session has stepped up a moment ago, or the API asks for none. */
+export function owedProof({ stepUp }: Page, me: Me | null, { factor, session }: Config): Proof | null {
+  const kind = stepUp === null ? undefined : STEP_UP[stepUp]
+  if (kind === undefined || me === null) return null
+  const proof = proofOf(me)
+  if (kind === 'two-factor' && proof === 'password') return null
+  const steppedUpAt = Date.parse(me.session.stepped_up_at ?? '1970-01-01')
+  const signedInAt = Date.parse(me.session.absolute_expires_at) - session.absoluteSeconds * 1000
+  if (kind === 'again' && proof === 'code' && steppedUpAt <= signedInAt) return proof
+  const lifetimeMs = factor.stepUpSeconds * 1000
+  return steppedUpAt + lifetimeMs - Date.now() < Math.min(LEFT_MS, lifetimeMs / 2) ? proof : null
+}
+
+/** The fields of a form that prove presence, and what the API calls each. */
+const FIELDS = [
+  ['proof_code', 'code'],
+  ['proof_recovery_code', 'recovery_code'],
+  ['proof_password', 'password'],
+] as const
+
+/**
+ * Steps up by the proof that a form carries, if it owes one. The calls that follow send the new token. Throws ProofRefused when the proof is
+ * refused.
+ */
+export async function stepUpBy(state: WebState, config: Config): Promise<void> {
+  const sent = FIELDS.find(([field]) => (state.form?.get(field) ?? '').trim() !== '')
+  if (sent === undefined || owedProof(given(state.matched).page, state.session, config) === null) return
+  const [field, name] = sent
+  try {
+    takeToken(
+      state,
+      await given(state.call)('POST /v1/auth/step-up', { body: { [name]: state.form?.get(field) ?? '' } }),
+    )
+  } catch (error) {
+    if (!(error instanceof ProblemError) || error.status !== 422) throw error
+    const { secondFactor: texts, fieldErrors } = TEXTS[state.language]
+    const isForm = error.kind === 'validation-failed'
+    const messages = {
+      code: isForm ? texts.codeFormat : fieldErrors['wrong-code'],
+      recovery_code: isForm ? texts.recoveryCodeFormat : texts.wrongRecoveryCode,
+      password: fieldErrors['wrong-password'],
+    }
+    throw new ProofRefused({ field, message: String(messages[name]) })
+  }
+}

@@ -1,0 +1,59 @@
+import * as v from 'valibot'
+import { html } from '#web/http/html.ts'
+import { proofOf } from '#web/http/me.ts'
+import { page, type PageContext } from '#web/http/page.ts'
+import { optional } from '#web/http/query.ts'
+import { FormRefused, fieldMessage } from '#web/http/refusal.ts'
+import { redirect, type View, view } from '#web/http/reply.ts'
+import { codeOrRecoveryCode, field, form } from '#web/view/form.ts'
+
+export const askProof = page({
+  route: 'GET /account/confirm',
+  access: 'session',
+  query: v.object({ next: optional }),
+  handle: async (context) => proofView(context, context.query.next),
+})
+
+/** Steps up, and leads to the page that asked for it. */
+export const giveProof = page({
+  route: 'POST /account/confirm',
+  access: 'session',
+  form: v.object({ code: optional, recovery_code: optional, password: optional, next: optional }),
+  secrets: ['code'],
+  ownTexts: ({ secondFactor: t }) => ({
+    code: { 'wrong-format': t.codeFormat },
+    recovery_code: { 'wrong-format': t.recoveryCodeFormat, 'wrong-code': t.wrongRecoveryCode },
+  }),
+  async handle({ form: { next, ...proofs }, session, call, takeToken, ownAddress, t }) {
+    const proof = Object.entries(proofs).find(([, value]) => (value ?? '').trim() !== '')
+    if (proof === undefined) throw new FormRefused(fieldMessage(proofOf(session), t.fieldErrors.required))
+    takeToken(await call('POST /v1/auth/step-up', { body: Object.fromEntries([proof]) }))
+    return redirect(ownAddress(next ?? '') ?? '/account/second-factor')
+  },
+  again: async (context) => proofView(context, context.refusal?.values['next'] ?? null),
+})
+
+function proofView(context: PageContext<'session', unknown, unknown, unknown, unknown>, next: string | null): View {
+  const { session, ownAddress } = context
+  const { secondFactor: t } = context.t
+  const address = ownAddress(next ?? '')
+  return view({
+    title: t.confirm,
+    content: html`<p class="prose">${t.confirmText}</p>
+${form(context, {
+  to: '/account/confirm',
+  hidden: address === null ? {} : { next: address },
+  fields:
+    proofOf(session) === 'password'
+      ? field(context, {
+          name: 'password',
+          label: t.proofPassword,
+          type: 'password',
+          autocomplete: 'current-password',
+        })
+      : codeOrRecoveryCode(context, 'code', 'recovery_code'),
+  submit: t.confirmSubmit,
+  back: '/account',
+})}`,
+  })
+}

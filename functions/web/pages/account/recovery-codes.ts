@@ -1,0 +1,59 @@
+import * as v from 'valibot'
+import { ProblemError } from '#shared/client/client.ts'
+import { html } from '#web/http/html.ts'
+import { page } from '#web/http/page.ts'
+import { optional } from '#web/http/query.ts'
+import { redirect, type View, view } from '#web/http/reply.ts'
+import { codeList, type Draft, findDraft } from '#web/pages/account/draft.ts'
+import { form } from '#web/view/form.ts'
+import type { Ui } from '#web/view/ui.ts'
+
+const BASE = '/account/second-factor'
+const CODES = `${BASE}/recovery-codes`
+
+/** New codes are shown to who has just proven their presence. Everybody else is asked for the proof first. */
+export const showRecoveryCodes = page({
+  route: `GET ${CODES}`,
+  access: 'session',
+  load: ({ call }) =>
+    findDraft(call).catch((error: unknown) => {
+      if (error instanceof ProblemError && error.kind === 'step-up-required') return null
+      throw error
+    }),
+  handle: async (context) => codesView(context, context.data),
+})
+
+/** Makes new codes. `saved`: puts them in the place of the previous ones. */
+export const renewRecoveryCodes = page({
+  route: `POST ${CODES}`,
+  access: 'session',
+  stepUp: 'POST /v1/auth/factors/recovery-codes',
+  form: v.object({ saved: optional }),
+  async handle({ form, call }) {
+    if (form.saved === null) {
+      await call('POST /v1/auth/factors/draft', { body: { renew_codes: true } })
+      return redirect(CODES)
+    }
+    await call('POST /v1/auth/factors/recovery-codes')
+    return redirect(BASE, { notice: 'codes-renewed' })
+  },
+  again: async (context) =>
+    codesView(context, context.refusal?.values['saved'] === undefined ? null : await findDraft(context.call)),
+})
+
+function codesView(ui: Ui, draft: Draft | null): View {
+  const { secondFactor: t } = ui.t
+  const codes = draft?.recovery_codes ?? null
+  return view({
+    title: t.codesTitle,
+    content: html`<p class="prose">${codes === null ? t.codesText : t.codesShown}</p>
+${codes !== null && codeList(codes)}
+${form(ui, {
+  to: CODES,
+  hidden: codes === null ? {} : { saved: 'yes' },
+  fields: null,
+  submit: codes === null ? t.showCodes : t.saved,
+  back: BASE,
+})}`,
+  })
+}
