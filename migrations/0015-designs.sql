@@ -14,6 +14,8 @@ create table app.designs (
   check ((approved_at is null) = (approved_by is null))
 );
 create index designs_by_age on app.designs (tenant_id, created_at, id);
+-- For the overview.
+create index designs_unapproved on app.designs (tenant_id) where approved_at is null;
 select app.enforce_tenant('app.designs');
 grant select, insert (tenant_id, name), update (approved_at) on app.designs to identity_app;
 

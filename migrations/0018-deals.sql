@@ -93,6 +93,8 @@ create table app.deals (
   constraint deals_currency foreign key (tenant_id, currency) references app.tenants (id, currency)
 );
 create index deals_by_age on app.deals (tenant_id, created_at, id);
+-- For the overview: the deals that nobody has won or lost yet.
+create index deals_open on app.deals (tenant_id, status) where status in ('draft', 'quoted');
 select app.enforce_tenant('app.deals');
 grant select, insert (tenant_id, customer_name, currency), update (customer_name, status, updated_at)
   on app.deals to identity_app;

@@ -17,6 +17,7 @@ type Field =
   | 'message'
   | 'method'
   | 'reason'
+  | 'release'
   | 'request_id'
   | 'resource'
   | 'route'
@@ -66,7 +67,7 @@ const QUERIES: Readonly<Record<string, Query>> = {
     in: 'functions',
     fields: [],
     filter: 'status >= 500',
-    stats: 'count(*) as failures by route, status, error.name, error.code',
+    stats: 'count(*) as failures by route, status, error.name, error.code, release',
     sort: 'failures desc',
   },
   'slowest-requests': {

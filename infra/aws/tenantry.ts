@@ -32,6 +32,8 @@ const ROTATION_WORKER = 'rotate-password'
 /** Everything a stage is built from. */
 export interface TenantryProps extends StackProps {
   readonly stage: string
+  /** The commit that it is made from. */
+  readonly release: string
   readonly config: Stage
   readonly addresses: Addresses
   readonly groups: readonly DeployedGroup[]
@@ -44,7 +46,7 @@ export class Tenantry extends Stack {
   private readonly zones: readonly string[]
 
   constructor(scope: Construct, id: string, props: TenantryProps) {
-    const { stage, config, addresses } = props
+    const { stage, release: commit, config, addresses } = props
     const { account, region } = addresses
     const env = account === undefined || region === undefined ? {} : { env: { account, region } }
     super(scope, id, { ...props, ...env, terminationProtection: config.database.keep && addresses.launched })
@@ -75,6 +77,7 @@ export class Tenantry extends Stack {
     const problemBaseUrl = addresses.problemBaseUrl ?? `${addresses.webBaseUrl}/problems`
     const stackSettings = {
       STAGE: stage,
+      RELEASE: commit,
       ...(addresses.restart === undefined ? {} : { RESTART: addresses.restart }),
       WEB_BASE_URL: addresses.webBaseUrl,
       SECURITY_CONTACT: addresses.securityContact ?? '',
@@ -165,6 +168,7 @@ export class Tenantry extends Stack {
       new StringParameter(this, name, { parameterName: stageParameter(stage, name), stringValue })
       new CfnOutput(this, output, { value: stringValue })
     }
+    new CfnOutput(this, 'ReleaseCommit', { value: commit })
     new CfnOutput(this, 'EventBus', { value: events.bus.eventBusArn })
     // The probe takes the way of every client: DNS, certificate, firewall, gateway.
     const probe = workers.named(PROBE_WORKER)

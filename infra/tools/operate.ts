@@ -54,7 +54,8 @@ With --stage, a reason is required: one line. The audit log of each tenant that 
                                  everywhere only when the last backup has expired
   sql NAME [--tenant SLUG]       read the database by one of these statements, as identity_operator:
 ${queries}
-  doctor                         examine the database as identity_operator. What that login may not read is UNSEEN
+  doctor                         name the commit that runs, and examine the database as identity_operator.
+                                 What that login may not read is UNSEEN
 
 Runs against the local stack (npm start), or with --stage against a deployed stage, using your AWS credentials. AWS STS
 confirms to the function whose credentials they are.

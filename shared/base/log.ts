@@ -1,10 +1,14 @@
 import { Logger } from '@aws-lambda-powertools/logger'
+import { RELEASE } from '#shared/base/release.ts'
 
-const logger = new Logger({ serviceName: process.env['POWERTOOLS_SERVICE_NAME'] ?? 'tenantry' })
+const logger = new Logger({
+  serviceName: process.env['POWERTOOLS_SERVICE_NAME'] ?? 'tenantry',
+  persistentKeys: { release: RELEASE },
+})
 
 type Fields = Readonly<Record<string, string | number | boolean | object | null | undefined>>
 
-/** Writes one JSON line. Pass ids, codes and hashes; never a token, password, body, client address or email. */
+/** Writes one JSON line, with the release. Pass ids, codes and hashes; never a token, password, body, client address or email. */
 export const log = {
   info: (message: string, fields: Fields = {}): void => logger.info(message, { ...fields }),
   warn: (message: string, fields: Fields = {}): void => logger.warn(message, { ...fields }),

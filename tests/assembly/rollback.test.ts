@@ -83,3 +83,31 @@ it('a test of releases notices functions that are deployed before their migratio
   takeUndocumented()
   expect((await traffic.differences()).join('\n')).toMatch(/POST \/v1\/deals: 500/)
 })
+
+it('pages of two releases find their style and their script at either of them', { timeout: WAIT_MS }, async () => {
+  const next = await nextRelease(first, {
+    migrations: [],
+    edits: { web: ['--main:#2346a8', '--main:#2346a9'] },
+  })
+  const [one, two] = [service.aliases.stable, service.aliases.publish(next)]
+  service.aliases.route(two, 50)
+  const styles = new Set<string>()
+  const read = async (path: string) => {
+    const response = await fetch(service.webUrl + path)
+    expect(response.status, path).toBe(200)
+    return response.text()
+  }
+  const page = async () => {
+    const links = (await read('/sign-in')).match(/\/assets\/[\w-]+\.(?:css|js|svg)/g) ?? []
+    expect(links).toHaveLength(3)
+    for (const link of links) {
+      await read(link)
+      if (link.endsWith('.css')) styles.add(link)
+    }
+  }
+  for (let pages = 0; pages < 100 && styles.size < 2; pages += 1) await page()
+  expect(styles.size).toBe(2)
+  service.aliases.route(one, 100)
+  // What a browser opened before the release was moved back.
+  for (const style of styles) await read(style)
+})

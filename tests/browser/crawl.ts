@@ -4,8 +4,7 @@ import { PAGES } from '#web/http/pages.ts'
 
 /** The pages that a person can open, as patterns of their addresses. */
 export const VIEWS = PAGES.filter(
-  ({ method, path }) =>
-    method === 'GET' && !/\.(css|js|svg|ico|txt|csv|ndjson)$|^\/(healthz$|\.well-known\/)/.test(path),
+  ({ method, path }) => method === 'GET' && !/\.(ico|txt|csv|ndjson)$|^\/(healthz$|assets\/|\.well-known\/)/.test(path),
 ).map(({ path }) => ({ path, pattern: addressPattern(path) }))
 
 /** Returns the page that an address belongs to. */

@@ -3,6 +3,7 @@ import type postgres from 'postgres'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type EntrySearch, searchEntries } from '#functions/api/audit-log/queries.ts'
 import { searchStyles } from '#functions/api/catalog/queries.ts'
+import { findOverview } from '#functions/api/tenant/overview-queries.ts'
 import { ROLE_SETTINGS } from '#shared/db/role-settings.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { searchRoles } from '#shared/identity/role-queries.ts'
@@ -385,4 +386,43 @@ describe('a page of the audit log', () => {
       })
     },
   )
+})
+
+describe('the overview of a tenant', () => {
+  it('reads its members, and of its log, deals, designs and syncs what it counts, also in a tenant that has most of them', async () => {
+    const { id } = await mintSession(database.admin, { email: 'both@shops.test', slug: 'acme-print' })
+    const ticket = await ticketOf(database.admin, id)
+    await rolledBack(async (sql) => {
+      await sql`
+        with person as (
+          insert into app.users (email, full_name) select 'crowd' || n || '@shops.test', 'Person ' || n
+            from generate_series(1, 1000) n returning id)
+        insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
+        select t.id, p.id, 7, now() from app.tenants t, person p where t.slug = 'acme-print'`
+      await sql`
+        insert into app.audit_log (tenant_id, action, target_type, occurred_at)
+        select t.id, case when n % 20 = 0 then 'session.sign_in_failed' else 'crowd.entry' end, 'crowd', now() - n * interval '2 minutes'
+          from app.tenants t, generate_series(1, 5000) n where t.slug = 'acme-print'`
+      await sql`
+        insert into app.deals (tenant_id, number, customer_name, currency, status)
+        select t.id, 1000 + n, 'Crowd', t.currency, case when n % 50 = 0 then 'quoted' else 'won' end
+          from app.tenants t, generate_series(1, 1000) n where t.slug = 'acme-print'`
+      await sql`
+        insert into app.designs (tenant_id, name, approved_at, approved_by)
+        select t.id, 'Crowd', now(), m.user_id from generate_series(1, 1000) n, app.tenants t
+          join lateral (select user_id from app.memberships where tenant_id = t.id limit 1) m on true where t.slug = 'acme-print'`
+      await sql`analyze app.users, app.memberships, app.audit_log, app.deals, app.designs`
+      await sql`set local role identity_app`
+      await sql`set transaction read only`
+      await sql`select app.enter_to_read(${ticket})`
+      const find = () => findOverview(sql as unknown as TenantTransaction, ['*'])
+      for (let times = 0; times < 10; times += 1) await find()
+      const tables = ['audit_log', 'deals', 'designs', 'sync_runs', 'vendor_accounts']
+      const [members, others] = [await rowsRead(sql, ['memberships', 'users']), await rowsRead(sql, tables)]
+      const { people } = await find()
+      expect(people?.failed_sign_ins).toBe(36)
+      expect((await rowsRead(sql, ['memberships', 'users'])) - members).toBeLessThan(1100)
+      expect((await rowsRead(sql, tables)) - others).toBeLessThan(200)
+    })
+  })
 })

@@ -1,11 +1,14 @@
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
+import { log } from '#shared/base/log.ts'
 import { countMetric, metered, recordMetric } from '#shared/base/metrics.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { createTestDatabase } from '#tests/support/database.ts'
 
 vi.hoisted(() => {
   process.env['POWERTOOLS_METRICS_DISABLED'] = 'false'
+  process.env['POWERTOOLS_LOG_LEVEL'] = 'INFO'
+  process.env['RELEASE'] = '0123456789ab'
 })
 
 let written = ''
@@ -30,6 +33,17 @@ beforeEach(async () => {
   // The first call records a cold start.
   await metered(async () => {})()
   written = ''
+})
+
+describe('a line of the log', () => {
+  it('names the release, also beside the fields of the line', () => {
+    log.info('something happened', { tenant_id: 'one' })
+    expect(JSON.parse(written)).toMatchObject({
+      message: 'something happened',
+      release: '0123456789ab',
+      tenant_id: 'one',
+    })
+  })
 })
 
 describe('metrics', () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import { createResourceMatcher } from '#infra/local/gateway/proxy-event.ts'
-import { frontEnd } from '#infra/route-groups.ts'
+import { frontEnd, pagePaths } from '#infra/route-groups.ts'
 import { GROUP_OF } from '#shared/client/group-of.ts'
 import type { Browser as Browsing } from '#shared/client/invoke-groups.ts'
 import { parseConfig } from '#shared/base/config.ts'
@@ -51,7 +51,13 @@ export async function startWeb({
   env = {},
   pages = PAGES,
   service: running,
-}: ServiceOptions & { pages?: readonly Page[]; service?: TestService } = {}): Promise<TestWeb> {
+  paths = pagePaths(pages),
+}: ServiceOptions & {
+  readonly pages?: readonly Page[]
+  readonly service?: TestService
+  /** The paths of its API. During a release they are those of another one. */
+  readonly paths?: readonly string[]
+} = {}): Promise<TestWeb> {
   const settings = { WEB_BASE_URL: WEB_ORIGIN, TRUSTED_PROXIES: '127.0.0.1/32,::1/128', ...env }
   const service = running ?? (await startService({ env: settings }))
   const { calls } = await frontEnd()
@@ -76,7 +82,7 @@ export async function startWeb({
     config: parseConfig({ ...settings, TRUSTED_PROXIES: '' }),
     open: async () => ({ webKey: WEB_KEY, sendFor: (browser) => broken ?? toService(browser) }),
   })
-  const match = createResourceMatcher(pages.map(({ path }) => path))
+  const match = createResourceMatcher(paths)
   const invoke = (event: APIGatewayProxyEvent) => handle(event, lambdaContext)
   let browsers = 0
   const browser = (sourceIp = `198.18.${(browsers += 1) >> 8}.${browsers & 255}`) =>
@@ -108,7 +114,7 @@ function eventOf(
   sourceIp: string,
 ): APIGatewayProxyEvent {
   const { pathname, searchParams } = new URL(target, WEB_ORIGIN)
-  const { resource, params } = match(pathname) ?? { resource: '/{proxy+}', params: {} }
+  const { resource, params } = match(pathname) ?? { resource: '/', params: {} }
   const sent = Object.entries(headers).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, Array.isArray(value) ? value : [value]] as const],
   )
@@ -122,7 +128,7 @@ function eventOf(
     multiValueQueryStringParameters: Object.fromEntries(
       [...searchParams.keys()].map((name) => [name, searchParams.getAll(name)]),
     ),
-    pathParameters: resource === '/{proxy+}' ? null : { ...params },
+    pathParameters: Object.keys(params).length === 0 ? null : { ...params },
     stageVariables: null,
     // The front end reads no other field of the context.
     requestContext: {

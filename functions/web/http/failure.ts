@@ -6,7 +6,7 @@ import type { Language } from '#shared/schema/language.ts'
 import { type View, view } from '#web/http/reply.ts'
 import type { WebState } from '#web/http/request.ts'
 import { TEXTS, type Texts } from '#web/texts/texts.ts'
-import { STYLE_PATH } from '#web/view/style.ts'
+import { STYLE_SHEET } from '#web/view/style.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 /** The title and the text of a failure. A refusal of access never says why. */
@@ -65,7 +65,7 @@ export function bareMarkup(languages: readonly [Language, ...Language[]], status
   const words = (language: Language) => wordsOf(status, TEXTS[language])
   const rest = (language: Language) =>
     html`<p>${words(language).text}</p><p><a href="/">${TEXTS[language].failures.home}</a></p>`
-  const markup = html`<html lang="${first}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>${words(first).title}</title><link rel="stylesheet" href="${STYLE_PATH}"></head><body><main><h1>${words(first).title}</h1>${rest(first)}${others.map((language) => html`<section lang="${language}"><h2>${words(language).title}</h2>${rest(language)}</section>`)}</main></body></html>`
+  const markup = html`<html lang="${first}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark"><title>${words(first).title}</title><link rel="stylesheet" href="${STYLE_SHEET.path}"></head><body><main><h1>${words(first).title}</h1>${rest(first)}${others.map((language) => html`<section lang="${language}"><h2>${words(language).title}</h2>${rest(language)}</section>`)}</main></body></html>`
   return `<!doctype html>\n${markup.toString().replaceAll(/[^\x20-\x7e]/gu, (char) => `&#${char.codePointAt(0)};`)}\n`
 }
 

@@ -26,6 +26,7 @@ export const PARAMS = {
   id: UUID,
   role: /^[1-9]\d{0,8}$/,
   kind: /^[a-z][a-z-]{1,62}$/,
+  file: /^[a-z]{1,20}-[0-9a-f]{12}\.[a-z]{1,4}$/,
 } as const
 
 type Schema = v.GenericSchema<unknown, unknown>

@@ -1,5 +1,5 @@
 import type { Page } from '#web/http/page.ts'
-import { enhance, icon, styleSheet } from '#web/pages/assets.ts'
+import { showAsset } from '#web/pages/assets.ts'
 import { forgotPassword, showForgotPassword } from '#web/pages/forgot-password.ts'
 import { healthz } from '#web/pages/healthz.ts'
 import { home } from '#web/pages/home.ts'
@@ -53,9 +53,7 @@ import { resendVerification, showVerifyEmail, verifyEmail } from '#web/pages/ver
 /** Every page of the front end, in the order of the navigation. The gateway's resources, the CSRF matrix and the tests of all pages are derived from it. */
 export const PAGES: readonly Page[] = [
   healthz,
-  styleSheet,
-  icon,
-  enhance,
+  showAsset,
   favicon,
   robots,
   changePasswordAddress,

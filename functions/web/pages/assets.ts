@@ -1,25 +1,22 @@
+import { notFound } from '#shared/base/problem.ts'
 import { page } from '#web/http/page.ts'
 import { text } from '#web/http/reply.ts'
-import { ENHANCE, ENHANCE_PATH } from '#web/view/enhance.ts'
-import { ICON, ICON_PATH, STYLE, STYLE_PATH } from '#web/view/style.ts'
+import { ENHANCE_FILE } from '#web/view/enhance.ts'
+import { ICON_FILE, STYLE_SHEET } from '#web/view/style.ts'
 
-// The hash of the content in its address.
-const FOREVER = { headers: { 'cache-control': 'public, max-age=31536000, immutable' } }
+const ASSETS = new Map([STYLE_SHEET, ICON_FILE, ENHANCE_FILE].map((asset) => [asset.name, asset]))
 
-export const styleSheet = page({
-  route: `GET ${STYLE_PATH}`,
+/**
+ * A file that pages link. While two releases serve, either may get the request for a file of the other. It then sends its own file
+ * of that name, which a browser keeps for a minute.
+ */
+export const showAsset = page({
+  route: 'GET /assets/{file}',
   access: 'anyone',
-  handle: async () => text('text/css; charset=utf-8', STYLE, FOREVER),
-})
-
-export const icon = page({
-  route: `GET ${ICON_PATH}`,
-  access: 'anyone',
-  handle: async () => text('image/svg+xml', ICON, FOREVER),
-})
-
-export const enhance = page({
-  route: `GET ${ENHANCE_PATH}`,
-  access: 'anyone',
-  handle: async () => text('text/javascript; charset=utf-8', ENHANCE, FOREVER),
+  async handle({ params: { file } }) {
+    const asset = ASSETS.get(file.replace(/-[0-9a-f]+(?=\.)/, ''))
+    if (asset === undefined) throw notFound('no such file')
+    const cacheControl = asset.path === `/assets/${file}` ? 'public, max-age=31536000, immutable' : 'public, max-age=60'
+    return text(asset.contentType, asset.content, { headers: { 'cache-control': cacheControl } })
+  },
 })

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { asset } from '#web/view/asset.ts'
 
 /**
  * The only script: a button beside each password field that shows what was typed. Every page works without it, and pages without a
@@ -29,5 +29,4 @@ export const ENHANCE = `for (const field of document.querySelectorAll('input[typ
 }
 `
 
-/** The address has a hash of the content, so a browser may keep it for a year. */
-export const ENHANCE_PATH = `/enhance-${createHash('sha256').update(ENHANCE).digest('hex').slice(0, 12)}.js`
+export const ENHANCE_FILE = asset('enhance', 'js', 'text/javascript; charset=utf-8', ENHANCE)

@@ -7,8 +7,8 @@ import type { About } from '#web/texts/notice-text.ts'
 import type { GivenNotice } from '#web/texts/texts.ts'
 import type { View } from '#web/http/reply.ts'
 import { actionButton, errorSummary, hiddenFields } from '#web/view/form.ts'
-import { ENHANCE_PATH } from '#web/view/enhance.ts'
-import { ICON_PATH, STYLE_PATH } from '#web/view/style.ts'
+import { ENHANCE_FILE } from '#web/view/enhance.ts'
+import { ICON_FILE, STYLE_SHEET } from '#web/view/style.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 /** Returns the whole page. `here` is its address with the query. */
@@ -33,11 +33,11 @@ export function layout(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${heading.filter((part) => part !== undefined).join(' · ')}</title>
-<link rel="stylesheet" href="${STYLE_PATH}">
-<link rel="icon" href="${ICON_PATH}" type="image/svg+xml">
+<link rel="stylesheet" href="${STYLE_SHEET.path}">
+<link rel="icon" href="${ICON_FILE.path}" type="image/svg+xml">
 ${
   ui.needs.script &&
-  html`<script src="${ENHANCE_PATH}" defer></script>
+  html`<script src="${ENHANCE_FILE.path}" defer></script>
 `
 }</head>
 <body>

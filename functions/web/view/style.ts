@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { asset } from '#web/view/asset.ts'
 
 /** The only style sheet. Light and dark, system fonts, from 320 px. */
 export const STYLE = `:root{color-scheme:light dark;--ground:#f6f7f9;--card:#fff;--ink:#1b1f27;--quiet:#56606f;--line:#cfd5de;--main:#2346a8;--main-ink:#fff;--bad:#a8231f;--bad-ground:#fdf0ef;--good:#1a6135;--good-ground:#eaf6ee;--warn:#7a4a00;--warn-ground:#fdf3e1;--focus:#2346a8}
@@ -150,8 +150,5 @@ dd{margin-bottom:.5rem}
 /** The icon of the front end. */
 export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#2346a8"/><path d="M8 9h16v4h-6v11h-4V13H8z" fill="#fff"/></svg>\n`
 
-const hashOf = (content: string): string => createHash('sha256').update(content).digest('hex').slice(0, 12)
-
-/** The addresses have a hash of the content, so a browser may keep each for a year. */
-export const STYLE_PATH = `/style-${hashOf(STYLE)}.css`
-export const ICON_PATH = `/icon-${hashOf(ICON)}.svg`
+export const STYLE_SHEET = asset('style', 'css', 'text/css; charset=utf-8', STYLE)
+export const ICON_FILE = asset('icon', 'svg', 'image/svg+xml', ICON)

@@ -2,6 +2,7 @@ import postgres from 'postgres'
 import { clientOptions, type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
 import { examine as examineDatabase, report } from '#shared/doctor/doctor.ts'
 import { log } from '#shared/base/log.ts'
+import { RELEASE } from '#shared/base/release.ts'
 import type { Outcome } from './commands.ts'
 import type { Instruction } from './instruction.ts'
 
@@ -12,7 +13,7 @@ export interface Examined {
   readonly folder: string
 }
 
-/** Runs the doctor in one transaction that only reads. Logs who looks, and why. What the login may not read is UNSEEN. */
+/** Runs the doctor in one transaction that only reads. Logs who looks, and why. Names the release. What the login may not read is UNSEEN. */
 export async function examine({ login, security, folder }: Examined, instruction: Instruction): Promise<Outcome> {
   const { operator, reason } = instruction
   log.info('an operator examines the database', { operator, reason })
@@ -25,7 +26,7 @@ export async function examine({ login, security, folder }: Examined, instruction
     onnotice: () => {},
   })
   try {
-    return { done: { report: report(await examineDatabase(sql, folder)) } }
+    return { done: { release: RELEASE, report: report(await examineDatabase(sql, folder)) } }
   } finally {
     await sql.end({ timeout: 1 })
   }

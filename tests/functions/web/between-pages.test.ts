@@ -324,7 +324,7 @@ function browserOf(token: string): Browser {
   return browser
 }
 
-const views = PAGES.filter(({ method, path }) => method === 'GET' && !/\.(css|svg|ico)$|healthz/.test(path)).map(
+const views = PAGES.filter(({ method, path }) => method === 'GET' && !/\.ico$|^\/assets|healthz/.test(path)).map(
   ({ path }) => ({ path, pattern: addressPattern(path) }),
 )
 

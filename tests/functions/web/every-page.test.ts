@@ -8,6 +8,7 @@ import type { Page } from '#web/http/page.ts'
 import { PAGES } from '#web/http/pages.ts'
 import { text } from '#web/http/reply.ts'
 import { newFactorUser } from '#tests/support/factor.ts'
+import { STYLE_SHEET } from '#web/view/style.ts'
 import { type Browser, type PageAnswer, type Sent, startWeb, type TestWeb, WEB_ORIGIN } from '#tests/support/web.ts'
 
 const HANDLED = 'the page did its work'
@@ -51,7 +52,7 @@ beforeAll(async () => {
   await web.service.sql`
     insert into app.memberships (tenant_id, user_id, role_id, accepted_at) values (${mine.id}, ${member.userId}, 1, now())`
   openSignIn = await owingCookie()
-  ids = { slug, id: EXAMPLE_ID, role: EXAMPLE_ROLE, kind: 'last-owner' }
+  ids = { slug, id: EXAMPLE_ID, role: EXAMPLE_ROLE, kind: 'last-owner', file: STYLE_SHEET.path.replace('/assets/', '') }
   owner = withSession(member.token)
   await owner.open(`/s/${slug}`)
   powerless = withSession(planted.token)
@@ -261,10 +262,12 @@ it.each(ofPermission)('%s is 403 for a role without the permission, and does not
 it.each(views)('%s has the headers of every page, and escapes names', async (_route, page) => {
   const browser = copyOf(owner)
   const answer = await browser.request(addressOf(page))
-  const isAsset = /\.(css|js|svg)$/.test(page.path)
+  const isAsset = page.path.startsWith('/assets/')
   expectHeaders(answer, isAsset ? 'public, max-age=31536000, immutable' : 'no-store')
   if (!isFile(page))
-    expect(answer.body).not.toMatch(/<img|<script(?! src="\/enhance-\w+\.js" defer><\/script>)|style="|javascript:/i)
+    expect(answer.body).not.toMatch(
+      /<img|<script(?! src="\/assets\/enhance-\w+\.js" defer><\/script>)|style="|javascript:/i,
+    )
   const token = browser.cookies.get(COOKIES.session.name) ?? ''
   expect(answer.body + JSON.stringify([...answer.headers])).not.toContain(token)
   if (answer.headers.get('content-type')?.startsWith('text/html') !== true) return

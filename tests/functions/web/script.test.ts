@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { PAGE_HEADERS, SCRIPT_POLICY } from '#web/http/headers.ts'
-import { ENHANCE, ENHANCE_PATH } from '#web/view/enhance.ts'
+import { ENHANCE, ENHANCE_FILE } from '#web/view/enhance.ts'
 import { startWeb, type TestWeb } from '#tests/support/web.ts'
 
 let web: TestWeb
@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => web.close())
 
-const TAG = `<script src="${ENHANCE_PATH}" defer></script>`
+const TAG = `<script src="${ENHANCE_FILE.path}" defer></script>`
 const POLICY = PAGE_HEADERS['content-security-policy']
 
 it('is loaded by the pages with a password field alone, whose policy alone allows it', async () => {
@@ -36,7 +36,7 @@ it('is loaded by the pages with a password field alone, whose policy alone allow
 })
 
 it('has at most 4 KB, sends nothing, and may be kept for a year', async () => {
-  const { body, headers, status } = await web.browser().request(ENHANCE_PATH)
+  const { body, headers, status } = await web.browser().request(ENHANCE_FILE.path)
   expect([status, body, headers.get('content-type')]).toEqual([200, ENHANCE, 'text/javascript; charset=utf-8'])
   expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
   expect(Buffer.byteLength(ENHANCE)).toBeLessThan(4000)

@@ -27,6 +27,7 @@ beforeAll(async () => {
   const app = new App({ context, outdir })
   const stack = new Tenantry(app, 'tenantry-dev', {
     stage: 'dev',
+    release: 'unknown',
     config: STAGES.dev,
     addresses: v.parse(Addresses, context.tenantry.dev),
     groups: await routeGroups(),

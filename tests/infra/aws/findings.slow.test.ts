@@ -25,6 +25,7 @@ it('a stage with every entry of cdk.json has no finding that is not acknowledged
   const app = new App({ context: { ...context, 'aws:cdk:bundling-stacks': [] }, outdir })
   const stack = new Tenantry(app, 'tenantry-prod', {
     stage: 'prod',
+    release: 'unknown',
     config: STAGES.prod,
     addresses: v.parse(Addresses, {
       ...context.tenantry.prod,

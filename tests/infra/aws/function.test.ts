@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { Addresses } from '#infra/aws/addresses.ts'
 import { reservedConcurrency, type Stage, STAGES } from '#infra/stages.ts'
-import { synthesized } from './synthesized.ts'
+import { RELEASE, synthesized } from './synthesized.ts'
 import { declared, functionsOf, prod } from './two-stages.ts'
 
 it('decides every feature flag of the CDK, because a later change of one could replace live resources', () => {
@@ -30,6 +30,12 @@ describe('a function', () => {
       })
       expect(Properties.TracingConfig, name).toBeUndefined()
     }
+  })
+
+  it('knows the commit of its release, which is an output of the stack', () => {
+    for (const [name, { Properties }] of functionsOf(prod, 'prod'))
+      expect(Properties.Environment.Variables.RELEASE, name).toBe(RELEASE)
+    expect(prod.outputs.get('ReleaseCommit')).toBe(RELEASE)
   })
 
   it('has settings for the secrets that its needs imply, and for no other', () => {

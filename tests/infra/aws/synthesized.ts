@@ -44,6 +44,9 @@ interface Change {
   readonly groups?: readonly DeployedGroup[]
 }
 
+/** The commit of every stage here. */
+export const RELEASE = '0123456789ab'
+
 const known = new Map<string, Promise<Synthesized>>()
 
 /** Synthesizes a stage without bundling its functions, once in each worker. */
@@ -59,6 +62,7 @@ async function synthesize(stage: keyof typeof STAGES, change: Change): Promise<S
   const config = STAGES[stage]
   const stack = new Tenantry(app, `tenantry-${stage}`, {
     stage,
+    release: RELEASE,
     config: { ...config, database: { ...config.database, ...change.database } },
     addresses: v.parse(Addresses, { ...context.tenantry[stage], ...change.addresses }),
     groups: change.groups ?? (await routeGroups()),

@@ -73,9 +73,9 @@ describe('operate sql', () => {
 })
 
 describe('operate doctor', () => {
-  it('names a planted fault, and what its login may not read', async () => {
+  it('names the release, a planted fault, and what its login may not read', async () => {
     const { admin } = service.database
-    expect((await command('doctor')).stdout).toMatch(/UNSEEN {2}migrations\.applied.*Faults: 0\./s)
+    expect((await command('doctor')).stdout).toMatch(/^release: local$.*UNSEEN {2}migrations\.applied.*Faults: 0\./ms)
     await admin`alter table app.styles no force row level security`
     const { code, stdout } = await command('doctor')
     await admin`alter table app.styles force row level security`

@@ -3,6 +3,7 @@ import { type ClientRequest, createClient, ProblemError, type Send } from '#shar
 import { decodeSession, PREFER_SESSION, SESSION_HEADER } from '#shared/identity/session-header.ts'
 import { notFound, Problem, unavailable } from '#shared/base/problem.ts'
 import { clientAddress } from '#shared/http/client-address.ts'
+import { pageFinder } from '#web/http/find-pages.ts'
 import { FormElsewhere } from '#web/http/form-elsewhere.ts'
 import type { Me } from '#web/http/me.ts'
 import { type Page, PARAMS } from '#web/http/page.ts'
@@ -10,9 +11,9 @@ import type { WebMiddleware, WebState } from '#web/http/request.ts'
 import { TrailingSlash, withoutSlash } from '#web/http/trailing-slash.ts'
 import type { WebRuntime, WebSource } from '#web/http/runtime.ts'
 
-/** Opens the runtime, and finds the page by API Gateway's resource and the method. */
+/** Opens the runtime, and finds the page by its address and the method. */
 export const matchPage = (pages: readonly Page[], source: WebSource): WebMiddleware => {
-  const byRoute = new Map(pages.map((page) => [page.route, page]))
+  const find = pageFinder(pages)
   return {
     before: async ({ event, context: { request: state } }) => {
       try {
@@ -23,20 +24,19 @@ export const matchPage = (pages: readonly Page[], source: WebSource): WebMiddlew
       Object.assign(state, openClient(event, state, state.runtime, source))
       // HEAD is a GET whose body API Gateway does not send.
       const method = event.httpMethod === 'HEAD' ? 'GET' : event.httpMethod
-      const wanted = byRoute.get(`${method} ${event.resource}`)
-      const page = wanted ?? (method === 'GET' ? byRoute.get(`POST ${event.resource}`) : undefined)
-      if (page === undefined) {
+      const found = find(state.path)
+      const at = (wanted: string) => found?.pages.find((page) => page.method === wanted)
+      const wanted = at(method)
+      const page = wanted ?? (method === 'GET' ? at('POST') : undefined)
+      if (found === null || page === undefined) {
         const address = method === 'GET' ? withoutSlash(pages, state) : null
         if (address !== null) throw new TrailingSlash(address)
-        const allowed = pages.filter(({ path }) => path === event.resource).map(({ method }) => method)
-        if (allowed.length === 0) throw notFound('no such page')
-        throw new Problem(405, { headers: { allow: allowed.join(', ') } })
+        if (found === null) throw notFound('no such page')
+        throw new Problem(405, { headers: { allow: found.pages.map(({ method }) => method).join(', ') } })
       }
-      const params: Record<string, string> = {}
-      for (const [name, value = ''] of Object.entries(event.pathParameters ?? {})) {
+      const { params } = found
+      for (const [name, value] of Object.entries(params))
         if (!isParam(name) || !PARAMS[name].test(value)) throw notFound('a part of the address is malformed')
-        params[name] = value
-      }
       state.matched = { page, params }
       if (wanted === undefined) throw new FormElsewhere('the address only takes a form')
     },
