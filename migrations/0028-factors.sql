@@ -77,7 +77,7 @@ comment on policy gate on app.factor_drafts is 'keeps what a user is setting up'
 alter table app.used_challenges enable row level security, force row level security;
 create policy gate on app.used_challenges to identity_gate using (true);
 comment on policy gate on app.used_challenges is 'uses a challenge once';
-grant select, insert, update (name, last_used_at, last_step, wrong_codes), delete on app.factors to identity_gate;
+grant select, insert, update (name, last_used_at, last_step, wrong_codes, sealed_secret, key_id, witness_hash), delete on app.factors to identity_gate;
 grant select, insert, delete on app.factor_drafts, app.used_challenges to identity_gate;
 
 -- Returns a limit on what a user does with a second factor, in a network or in all. Its key is made of a secret of the database, so that no

@@ -33,6 +33,10 @@ With --stage, a reason is required: one line. The audit log of each tenant that 
   unsuppress EMAIL               let an address get mail again after a bounce or a complaint, once its owner asks for it
   renew-seal                     replace the keys with which the database seals tickets. Requests in progress fail. Run it
                                  after a restore of a backup, or when somebody may have read the table app.seal
+  show-second-factor EMAIL       show the factors of a user, without any secret, and how many recovery codes are left
+  reseal-factors                 seal the secrets of authenticator apps with the current factor key. Run it before you drop the previous
+                                 key. If interrupted, run it again to resume. It lists apps that no key opens
+  expire-recovery-codes --created-before TIME  end the recovery codes of all users that are older, and mail each user
   grant-service-tenant ROLE SLUG  let the background work of another service, which signs in to the database as ROLE, enter
                                  a tenant (app.enter_as_service)
   revoke-service-tenant ROLE SLUG  end that, after waiting for the work in progress
@@ -78,6 +82,7 @@ const options = {
   overlap: { type: 'string' },
   scope: { type: 'string', multiple: true },
   tenant: { type: 'string' },
+  'created-before': { type: 'string' },
   force: { type: 'boolean' },
   reason: { type: 'string' },
   stage: { type: 'string' },
@@ -101,6 +106,9 @@ const USAGE: Readonly<Record<string, Usage>> = {
   'allow-invitations': { words: ['slug'] },
   unsuppress: { words: ['email'] },
   'renew-seal': { words: [] },
+  'show-second-factor': { words: ['email'] },
+  'reseal-factors': { words: [] },
+  'expire-recovery-codes': { words: [], needs: ['created-before'] },
   'grant-service-tenant': { words: ['role', 'slug'] },
   'revoke-service-tenant': { words: ['role', 'slug'] },
   'create-service-key': { words: ['name'], takes: ['scope'] },

@@ -72,6 +72,7 @@ export const AUDIT_ACTIONS = {
   'user.password_reset': { target: 'user', event: null },
   'user.recovery_code_used': { target: 'user', event: null },
   'user.recovery_codes_renewed': { target: 'user', event: null },
+  'user.recovery_codes_voided': { target: 'user', event: null },
   'user.second_factor_added': { target: 'user', event: null },
   'user.second_factor_failed': { target: 'user', event: null },
   'user.second_factor_removed': { target: 'user', event: null },
@@ -353,6 +354,13 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
   'user.recovery_codes_renewed': {
     en: ['Recovery codes renewed', ({ who }) => `${who} made new recovery codes.`],
     es: ['Códigos de recuperación renovados', ({ who }) => `${who} creó códigos de recuperación nuevos.`],
+  },
+  'user.recovery_codes_voided': {
+    en: ['Recovery codes ended', ({ target }) => `An operator ended the recovery codes of ${target}.`],
+    es: [
+      'Códigos de recuperación anulados',
+      ({ target }) => `Un operador anuló los códigos de recuperación de ${target}.`,
+    ],
   },
   'user.second_factor_added': {
     en: ['Second factor added', ({ who }) => `${who} set up a second factor.`],

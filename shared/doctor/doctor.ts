@@ -20,6 +20,7 @@ import {
 } from '#shared/doctor/role-examinations.ts'
 import { changedDefinitions } from '#shared/doctor/definitions.ts'
 import { functionComments } from '#shared/doctor/functions.ts'
+import { secondFactors } from '#shared/doctor/second-factors.ts'
 import { closedFunctions, guardSettings, weakSeal } from '#shared/doctor/server.ts'
 import { serviceStatistics } from '#shared/doctor/service-statistics.ts'
 
@@ -93,6 +94,7 @@ export async function examineWithin(tx: postgres.TransactionSql, migrations: str
       ...(await invalidObjects(tx)),
       ...(await partitions(tx)),
       ...(await rolePermissions(tx)),
+      ...(await secondFactors(tx)),
       ...(await deadLetteredJobs(tx)),
     )
   }

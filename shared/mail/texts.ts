@@ -48,6 +48,10 @@ const EN_CHANGES: ChangeTexts = {
     'The authenticator app was removed, and the other sessions were ended.',
   ],
   'codes-renewed': ['You have new recovery codes', 'New recovery codes were made. The previous ones no longer work.'],
+  'codes-voided': [
+    'Your recovery codes no longer work',
+    'The service has ended your recovery codes. Make new ones on the page “Second step” of your account.',
+  ],
   'code-used': ['A recovery code was used', 'One of the recovery codes was used. It does not work again.'],
   'wrong-codes': [
     'A stranger may know your password',
@@ -71,6 +75,10 @@ const ES_CHANGES: ChangeTexts = {
   'codes-renewed': [
     'Tiene códigos de recuperación nuevos',
     'Se crearon códigos de recuperación nuevos. Los anteriores ya no funcionan.',
+  ],
+  'codes-voided': [
+    'Sus códigos de recuperación ya no funcionan',
+    'El servicio ha anulado sus códigos de recuperación. Cree otros nuevos en la página «Segundo paso» de su cuenta.',
   ],
   'code-used': ['Se usó un código de recuperación', 'Se usó uno de los códigos de recuperación. No funciona otra vez.'],
   'wrong-codes': [

@@ -8,6 +8,7 @@ const FACTOR_CHANGES = [
   'app-replaced',
   'app-removed',
   'codes-renewed',
+  'codes-voided',
   'code-used',
   'wrong-codes',
 ] as const

@@ -5,7 +5,7 @@ import type { Login } from '#shared/db/login.ts'
 import { databaseRole, type DatabaseRole, type Need, SERVICE_ROLES, type ServiceRole } from '#shared/base/needs.ts'
 import { createRuntime, type Credentials, type Parts, type Runtime } from '#shared/lambda/runtime.ts'
 import type { TokenSecrets } from '#shared/secret/token-secrets.ts'
-import { FACTOR_KEY } from './settings.ts'
+import { FACTOR_KEY, PREVIOUS_FACTOR_KEY } from './settings.ts'
 
 /** Credentials by value, which can be handed to another process. */
 export interface FixedAccess {
@@ -64,7 +64,7 @@ export function accessOf({ logins, tokenSecrets, cache }: FixedAccess, needs: re
     login: reading(logins[databaseRole(needs) ?? 'app']),
     pepper: { pepper, pepperPrevious },
     mailKey: { mailKey, mailKeyPrevious },
-    factorKey: { factorKey: FACTOR_KEY },
+    factorKey: { factorKey: FACTOR_KEY, factorKeyPrevious: PREVIOUS_FACTOR_KEY },
     cache,
     vaultLogin: reading(logins.vault),
   }

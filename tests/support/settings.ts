@@ -1,5 +1,6 @@
 export const MAIL_KEY = 'a mail key that only the tests use'
 export const FACTOR_KEY = 'a factor key that only the tests use'
+export const PREVIOUS_FACTOR_KEY = 'the previous factor key, that only the tests use'
 export const PEPPER = 'a pepper that only the tests use'
 
 /**

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { requestSource } from '#shared/audit/record-audit.ts'
 import { Problem } from '#shared/base/problem.ts'
 import { factorCodeHashes } from '#shared/factor/code.ts'
+import { resealApp } from '#shared/factor/reseal.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { CsrfSecret } from '#shared/identity/csrf-secret.ts'
@@ -61,6 +62,7 @@ export const finishSignIn = endpoint({
     await call.invoke('deliver-mail', mailed)
     if (finished === null) throw expired()
     if (finished === 'refused') throw factorRejected(body.code === undefined ? 'recovery_code' : 'code')
+    if (looked.factor_id !== null) await resealApp(call, runtime, userId, looked)
     const failures = {
       ...emailLimitOf(config),
       subject: Buffer.from(looked.limit_key ?? ''),

@@ -48,6 +48,8 @@ const OverlapHours = v.pipe(
   v.maxValue(MAX_OVERLAP_HOURS, `must be a number from 0 to ${MAX_OVERLAP_HOURS}`),
 )
 
+const Time = v.pipe(v.string('must be a time'), v.isoTimestamp('must be a time such as 2026-11-27T08:00:00Z'))
+
 const KmsKeyArn = v.pipe(
   v.string('must be a string'),
   v.maxLength(2048, 'is too long'),
@@ -84,6 +86,9 @@ export const Command = v.variant(
     v.strictObject({ command: v.literal('allow-invitations'), slug: Slug }),
     v.strictObject({ command: v.literal('unsuppress'), email: Email }),
     v.strictObject({ command: v.literal('renew-seal') }),
+    v.strictObject({ command: v.literal('show-second-factor'), email: Email }),
+    v.strictObject({ command: v.literal('reseal-factors') }),
+    v.strictObject({ command: v.literal('expire-recovery-codes'), 'created-before': Time }),
     v.strictObject({ command: v.literal('grant-service-tenant'), role: DatabaseRole, slug: Slug }),
     v.strictObject({ command: v.literal('revoke-service-tenant'), role: DatabaseRole, slug: Slug }),
     v.strictObject({
@@ -115,6 +120,15 @@ export type Command = v.InferOutput<typeof Command>
 
 /** The command that reads the database by a fixed statement. */
 export type QueryCommand = Extract<Command, { command: 'sql' }>
+
+/** The commands on the second factors of users. They run in several transactions. */
+export type FactorCommand = Extract<
+  Command,
+  { command: 'show-second-factor' | 'reseal-factors' | 'expire-recovery-codes' }
+>
+
+export const isFactorCommand = (command: Command): command is FactorCommand =>
+  ['show-second-factor', 'reseal-factors', 'expire-recovery-codes'].includes(command.command)
 
 /** The commands on a tenant's data keys. They run in several transactions. */
 export type KeyCommand = Extract<Command, { command: 'rotate-data-key' | 'rewrap' | 'shred' }>

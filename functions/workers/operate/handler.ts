@@ -5,11 +5,12 @@ import { metered } from '#shared/base/metrics.ts'
 import { invokeLambda } from '#shared/queue/invoke-lambda.ts'
 import { openVault } from '#shared/vault/open-vault.ts'
 import { openRuntime } from '#shared/lambda/runtime.ts'
-import { isKeyCommand, type Outcome } from './commands.ts'
+import { isFactorCommand, isKeyCommand, type Outcome } from './commands.ts'
 import { type Instruction, receive } from './instruction.ts'
 import { worker } from './worker.ts'
 import { look } from './look.ts'
 import { operate, operateKeys } from './operate.ts'
+import { operateFactors } from './second-factors.ts'
 
 const RESERVE_MS = 10_000
 
@@ -21,8 +22,9 @@ export const handler = metered(async (event: unknown, context: Context): Promise
   if (!('command' in received)) return received
   const { command, instruction } = received
   const opened = await runtime.open()
+  const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
+  if (isFactorCommand(command)) return operateFactors(opened, command, { ...instruction, shouldStop })
   if (isKeyCommand(command)) {
-    const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
     return operateKeys(opened, command, { ...instruction, vault: opened.vault, shouldStop })
   }
   if (command.command === 'sql') return look(opened, command, instruction)

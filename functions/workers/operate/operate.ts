@@ -9,7 +9,7 @@ import { mayBecome } from '#shared/identity/tenant.ts'
 import { mailToken, newNonce } from '#shared/identity/token.ts'
 import { KeyServiceUnavailable } from '#shared/vault/key-service.ts'
 import type { RuntimeFor } from '#shared/lambda/runtime.ts'
-import type { Command, KeyCommand, Outcome } from './commands.ts'
+import type { Command, FactorCommand, KeyCommand, Outcome } from './commands.ts'
 import { type KeyWork, rewrapDataKeys, rotateDataKey, shredTenant } from './data-keys.ts'
 import { type Instruction, recordCommand } from './instruction.ts'
 import * as queries from './queries.ts'
@@ -19,7 +19,7 @@ import { operateServiceKeys } from './service-keys.ts'
 type Runtime = RuntimeFor<'database:operator' | 'pepper' | 'mail-key'>
 
 /** The commands that each write in one transaction. */
-export type TenantCommand = Exclude<Command, KeyCommand | { command: 'sql' | 'doctor' }>
+export type TenantCommand = Exclude<Command, KeyCommand | FactorCommand | { command: 'sql' | 'doctor' }>
 type Of<Name extends Command['command']> = Extract<Command, { command: Name }>
 
 /** The commands that take access from somebody. */

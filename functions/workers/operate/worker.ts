@@ -6,6 +6,7 @@ export const worker = defineWorker({
     'database:operator',
     'pepper',
     'mail-key',
+    'factor-key',
     'vault',
     'migrations',
     'suppressions',

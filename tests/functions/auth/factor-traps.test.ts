@@ -34,11 +34,9 @@ async function dump(): Promise<string> {
 /** The forms of a code, with and without its hyphens. A hash without a key is a form too. */
 function codeEncodings(code: string): string[] {
   const plain = code.replaceAll('-', '')
-  return [code, plain, plain.toLowerCase()].flatMap((form) => [
-    ...Object.values(encodings(form)),
-    hash('sha256', form),
-    hash('sha256', form, 'base64'),
-  ])
+  return [code, plain, plain.toLowerCase()].flatMap((form) =>
+    Object.values(encodings(form)).concat(hash('sha256', form), hash('sha256', form, 'base64')),
+  )
 }
 
 const secretEncodings = (secret: string): string[] => {

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { seedSecured } from '#infra/local/seed-secured.ts'
 import { authorizer } from '#functions/workers/authorize/authorizer.ts'
+import { newRecoveryCodes } from '#shared/factor/code.ts'
+import { keyIdOf } from '#shared/factor/factor-key.ts'
+import { newTotpSecret } from '#shared/factor/totp.ts'
 import { expectProblem } from '#tests/support/expect-answer.ts'
 import {
   codeNow,
@@ -12,7 +16,8 @@ import {
   wrongCode,
 } from '#tests/support/factor.ts'
 import { mintServiceKey } from '#tests/support/service-key.ts'
-import { PASSWORD } from '#tests/support/service.ts'
+import { PASSWORD, PEPPER } from '#tests/support/service.ts'
+import { FACTOR_KEY, PREVIOUS_FACTOR_KEY } from '#tests/support/settings.ts'
 import { useService } from '#tests/support/test.ts'
 
 const service = useService()
@@ -201,6 +206,27 @@ describe('a sign-in of a user with an authenticator app', () => {
     const token = await openSignIn(service, user.email)
     expect((await finish(service, token, { code: codeNow(user.secret) })).status).toBe(503)
     expect((await finish(service, token, { recovery_code: user.recoveryCodes[0] })).status).toBe(200)
+  })
+
+  it('seals the app with the current factor key when another one sealed it', async () => {
+    const secured = {
+      pepper: PEPPER,
+      factorKey: PREVIOUS_FACTOR_KEY,
+      totpSecret: newTotpSecret(),
+      recoveryCodes: newRecoveryCodes(),
+    }
+    const { email } = await seedSecured(service.sql, secured, { memoryKib: 64, iterations: 1 })
+    const keyId = async () => {
+      const [factor] = await service.sql`
+        select f.key_id from app.factors f join app.users u on u.id = f.user_id where u.email = ${email}`
+      return factor?.['key_id']
+    }
+    expect(await keyId()).toBe(keyIdOf(PREVIOUS_FACTOR_KEY))
+    for (const step of [0, 1]) {
+      const proof = { code: codeNow(secured.totpSecret, step) }
+      expect((await finish(service, await openSignIn(service, email), proof)).status).toBe(200)
+      expect(await keyId()).toBe(keyIdOf(FACTOR_KEY))
+    }
   })
 
   it('records what failed in the audit log of each tenant of the user', async () => {

@@ -294,7 +294,77 @@ const deletionGuarantee = (world: TwoTenants, name: string): Guarantee => ({
   },
 })
 
+/** What operators see and do. Nobody but them calls it, and no secret is in what it returns. */
+const operatedGuarantee = (world: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} is for operators, and shows no witness, no code and no other user`,
+  holds: async (sql) => {
+    const [own, other] = await twoOwners(sql, world)
+    const [user] = await as(
+      sql,
+      'none',
+      () => sql<{ email: string }[]>`select email from app.users where id = ${own.user}`,
+    )
+    const [first = '', second = ''] = [own.factor, other.factor].toSorted()
+    const calls: Readonly<Record<string, string>> = {
+      factors_of_email: `app.factors_of_email('${user?.email}')`,
+      factors_under_other_keys: `app.factors_under_other_keys(gen_random_uuid(), '${first}', 1)`,
+      void_recovery_codes: `app.void_recovery_codes(now() - interval '1 hour', '{}', 10, ${SOURCE})`,
+    }
+    const call = `select * from ${calls[name]}`
+    assert.equal((await as(sql, 'identity_auth', () => attempt(sql, call))).code, REFUSED)
+    await as(
+      sql,
+      'none',
+      () => sql`update app.tokens set created_at = now() - interval '1 day' where user_id = ${own.user}`,
+    )
+    const before = await stateOf(sql, other.user)
+    const rows = await as(sql, 'identity_operator', () => sql.unsafe(call))
+    const shown = JSON.stringify(rows)
+    for (const secret of [own.witness, sha256(own.witness), own.code, other.witness, other.code])
+      assert.ok(!shown.includes(JSON.stringify(secret)), 'a secret')
+    assert.equal(await stateOf(sql, other.user), before)
+    if (name === 'factors_of_email')
+      assert.deepEqual(
+        rows.map((row) => row['user_id']),
+        [own.user],
+      )
+    if (name === 'factors_under_other_keys')
+      assert.deepEqual(
+        rows.map((row) => row['factor_id']),
+        [second],
+      )
+    if (name === 'void_recovery_codes') {
+      assert.deepEqual([...rows], [{ void_recovery_codes: 1 }])
+      const open = `select from app.tokens where purpose = 'recovery_code' and expires_at > now()`
+      assert.equal((await as(sql, 'none', () => sql.unsafe(open))).length, 1)
+    }
+  },
+})
+
+/** A new seal needs the witness under the previous key. */
+const resealGuarantee = (world: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} takes the witness of the same factor, and replaces its seal alone`,
+  holds: async (sql) => {
+    const [own, other] = await twoOwners(sql, world)
+    const reseal = (witness: string) =>
+      `select app.reseal_factor('${own.factor}', ${witness}, sha256('sealed'), gen_random_uuid(), sha256('next')) as done`
+    const tried = (witness: string) => as(sql, 'identity_auth', () => attempt(sql, reseal(witness)))
+    const before = [await stateOf(sql, own.user), await stateOf(sql, other.user)]
+    for (const witness of ['null', `sha256('x')`, hex(other.witness), hex(sha256(own.witness))])
+      assert.equal((await tried(witness)).code, 'TN500', witness)
+    assert.deepEqual([await stateOf(sql, own.user), await stateOf(sql, other.user)], before)
+    const done = await as(sql, 'identity_auth', () => sql.unsafe(reseal(hex(own.witness))))
+    assert.deepEqual([...done], [{ done: true }])
+    assert.equal(await stateOf(sql, other.user), before[1])
+    assert.equal((await tried(hex(own.witness))).code, 'TN500', 'the previous witness')
+  },
+})
+
 export const FUNCTIONS: FunctionGuarantees = {
+  factors_of_email: operatedGuarantee,
+  factors_under_other_keys: operatedGuarantee,
+  void_recovery_codes: operatedGuarantee,
+  reseal_factor: resealGuarantee,
   own_salt: ownGuarantee,
   look_at_own_app: ownGuarantee,
   step_up: stepUpGuarantee,

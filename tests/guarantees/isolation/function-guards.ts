@@ -181,6 +181,8 @@ const proofs = ({ users, other }: TwoTenants): readonly (readonly [name: string,
   ['rename_factor', 'and f.user_id = v_session.user_id', ''],
   ['remove_factor', 'f.id = p_factor and f.user_id = v_session.user_id', 'f.id = p_factor'],
   ['own_factors', 'f.user_id = l.user_id', 'true'],
+  ['reseal_factor', 'and f.witness_hash = sha256(p_witness)', ''],
+  ['void_recovery_codes', 'and t.created_at < p_created_before', ''],
 ]
 
 /** The conditions in the functions that write across tenants. */

@@ -130,7 +130,10 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
   },
   {
     grants: read('SecretsFactorKey'),
-    mayHave: { auth: 'opens second factors, and proves them to the database' },
+    mayHave: {
+      auth: 'opens second factors, and proves them to the database',
+      operate: 'seals second factors with the next key',
+    },
   },
   {
     grants: [

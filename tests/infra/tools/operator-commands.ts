@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { afterAll, beforeAll, vi } from 'vitest'
-import { Command, isKeyCommand } from '#functions/workers/operate/commands.ts'
+import { Command, isFactorCommand, isKeyCommand } from '#functions/workers/operate/commands.ts'
 import { examine } from '#functions/workers/operate/examine.ts'
 import { type Instruction, receive } from '#functions/workers/operate/instruction.ts'
 import { worker as operating } from '#functions/workers/operate/worker.ts'
 import { look } from '#functions/workers/operate/look.ts'
 import { operate, operateKeys } from '#functions/workers/operate/operate.ts'
+import { operateFactors } from '#functions/workers/operate/second-factors.ts'
 import { liveArn, startLambda } from '#infra/local/aws/lambda.ts'
 import { loginOf, MIGRATIONS } from '#infra/local/postgres/database.ts'
 import { startSts } from '#infra/local/aws/sts.ts'
@@ -18,6 +19,7 @@ import { type Finished, runCommandLine } from '#tests/support/command-line.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
 import { INSTRUCTION } from '#tests/support/operator.ts'
 import { MAIL_KEY, PEPPER } from '#tests/support/service.ts'
+import { FACTOR_KEY } from '#tests/support/settings.ts'
 import { useService } from '#tests/support/test.ts'
 
 export const REASON = 'Asked for by the owner, ticket 4711'
@@ -30,6 +32,8 @@ export function useOperator() {
   const service = useService()
   let perform: (given: Command, instruction: Instruction) => Promise<unknown>
   const closers: (() => Promise<unknown>)[] = []
+  /** A test may rotate it. */
+  const factorKeys: { factorKey: string; factorKeyPrevious?: string } = { factorKey: FACTOR_KEY }
 
   const invoke = async (event: unknown): Promise<unknown> => {
     const context = { ...lambdaContext, functionName: 'operate', invokedFunctionArn: liveArn('operate') }
@@ -47,6 +51,8 @@ export function useOperator() {
     perform = (given, instruction) => {
       if (given.command === 'sql') return look(worker, given, instruction)
       if (given.command === 'doctor') return examine({ login, security, folder: MIGRATIONS }, instruction)
+      if (isFactorCommand(given))
+        return operateFactors({ ...worker, ...factorKeys }, given, { ...instruction, shouldStop: () => false })
       return isKeyCommand(given)
         ? operateKeys(worker, given, { ...instruction, vault, shouldStop: () => false })
         : operate(worker, given, instruction)
@@ -79,6 +85,7 @@ export function useOperator() {
     invoke,
     /** Performs a command without the checks of its caller. */
     run: (given: object): Promise<any> => perform(v.parse(Command, given), INSTRUCTION),
+    factorKeys,
     /** Runs the command line with a reason. */
     command: (...words: string[]) => cli(...words, '--reason', REASON),
     /** Returns the actions of the audit entries of a tenant. */

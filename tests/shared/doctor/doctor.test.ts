@@ -307,6 +307,22 @@ const PLANTED: readonly {
     names: ['role-permissions: app.roles'],
     repairs: true,
   },
+  {
+    what: 'a session that leaves out the second factor of its user, and a function that could create one',
+    plant: [
+      'create schema planted',
+      `create function planted.support() returns void language plpgsql as $$ begin INSERT INTO app.sessions default values; end $$`,
+      // Its own table is of another service.
+      `create function planted.own() returns void language plpgsql as $$ begin insert into planted.sessions default values; end $$`,
+      `insert into app.users (id, email) values ('00000000-0000-7000-8000-00000000f001', 'factor@doctor.test')`,
+      `insert into app.sessions (token_key, user_id, csrf_secret, idle_expires_at, absolute_expires_at)
+       values (sha256('t'), '00000000-0000-7000-8000-00000000f001', sha256('c'), 'infinity', 'infinity')`,
+      `insert into app.factors (id, user_id, kind, name, key_id, witness_hash, sealed_secret, last_step)
+       values (gen_random_uuid(), '00000000-0000-7000-8000-00000000f001', 'totp', 'App', gen_random_uuid(), sha256('w'), sha256('s'), 0)`,
+    ],
+    names: ['session-inserter: planted.support()', 'second-factor-left-out: app.sessions'],
+    repairs: true,
+  },
 ]
 
 describe('the doctor as a superuser', () => {
@@ -371,6 +387,8 @@ describe('the doctor as a superuser', () => {
              and inhrelid::regclass::text <> 'audit_log_default'
          loop execute format('drop table %s', t); end loop; end $$`,
       "select app.create_audit_partition((now() - interval '1 year')::date)",
+      `insert into app.factors (id, user_id, kind, name, key_id, witness_hash, sealed_secret, last_step)
+       select gen_random_uuid(), id, 'totp', 'App', gen_random_uuid(), sha256('w'), sha256('s'), 0 from app.users limit 2`,
       `alter role ${OUTSIDER} bypassrls`,
       `grant identity_resolver, identity_vault to ${OUTSIDER}`,
       `grant select on app.users to ${OUTSIDER}`,
@@ -384,6 +402,7 @@ describe('the doctor as a superuser', () => {
         'dead-lettered-jobs: app.jobs send-mail',
         'default-partition: app.audit_log_default',
         'partitions-ahead: app.audit_log',
+        'factor-keys: app.factors',
         `powerful-login: ${OUTSIDER}`,
         'grant-not-listed: app.users',
         'service-set-option: planted_orders',
@@ -427,6 +446,7 @@ describe('the doctor as a login that may only read the catalogue', () => {
       'seal-weak: app.seal',
       'default-partition: app.audit_log_default',
       'role-permissions: app.roles',
+      'second-factors: app.factors',
       'dead-lettered-jobs: app.jobs',
     ])
     await admin`alter table app.styles force row level security`
