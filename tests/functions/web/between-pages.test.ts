@@ -6,7 +6,8 @@ import { needsSession } from '#web/http/csrf.ts'
 import type { Page } from '#web/http/page.ts'
 import { PAGES } from '#web/http/pages.ts'
 import { TEXTS } from '#web/texts/texts.ts'
-import { SECRET_FIELDS } from '#web/view/form.ts'
+import { CODE_FIELDS, SECRET_FIELDS } from '#web/view/form.ts'
+import { codeNow, forgetStep, mailedSetupCode, newDraft } from '#tests/support/factor.ts'
 import { createMember, mintSession } from '#tests/support/minted-session.ts'
 import { oneOf } from '#tests/support/rounds.ts'
 import { routes } from '#tests/support/routes.ts'
@@ -17,8 +18,13 @@ import { type Browser, type PageAnswer, startWeb, type TestWeb } from '#tests/su
 const NEW_PASSWORD = 'a passphrase between two pages'
 const MANY = '100000'
 const SECRETS: readonly string[] = SECRET_FIELDS
+const CODES: readonly string[] = CODE_FIELDS
 const [VENDOR] = vendorAccounts
-const SECRET_VALUES: Readonly<Record<string, string>> = { current_password: PASSWORD, secret: VENDOR?.secret ?? '' }
+const SECRET_VALUES: Readonly<Record<string, string>> = {
+  current_password: PASSWORD,
+  password: PASSWORD,
+  secret: VENDOR?.secret ?? '',
+}
 
 let web: TestWeb
 beforeAll(async () => {
@@ -26,6 +32,7 @@ beforeAll(async () => {
   web = await startWeb({
     env: {
       ...Object.fromEntries(limits.map((name) => [name, MANY])),
+      ...Object.fromEntries(['', '_DAY', '_IP'].map((name) => [`SECOND_FACTOR${name}_LIMIT`, '10000'])),
       INVITE_TENANT_LIMIT: MANY,
       INVITE_RESEND_SECONDS: '600',
     },
@@ -45,6 +52,7 @@ const state = async () =>
     await web.service.sql`select id, code, label from app.roles order by id`,
     await web.service.sql`select id, label, account_number from app.vendor_accounts order by id`,
     await web.service.sql`select id from app.sync_runs order by id`,
+    await web.service.sql`select id, name, witness_hash from app.factors order by id`,
   ])
 
 const withPassword = (...emails: string[]) => web.service.sql`
@@ -234,6 +242,8 @@ const SAMPLES: Readonly<Record<string, () => string>> = {
   account_number: () => VENDOR?.account_number ?? '',
 }
 
+const keyOn = ({ page }: Browser) => /<code class="key">([A-Z2-7 ]+)</.exec(page.body)?.[1]?.replaceAll(' ', '')
+
 interface Filled {
   /** What is sent. */
   readonly fields: Record<string, string>
@@ -241,8 +251,8 @@ interface Filled {
   readonly typed: readonly string[]
 }
 
-/** Fills in the form of the shown page that is sent to this address. */
-function fill(browser: Browser, to: string): Filled {
+/** Fills in the form of the shown page that is sent to this address. Codes are those of the app that the page sets up, or else of `secret`. */
+function fill(browser: Browser, to: string, secret: string | null): Filled {
   const form = [...browser.page.body.matchAll(/<form[^>]* action="([^"]*)"[^>]*>(.*?)<\/form>/gs)].find(
     ([, action]) => action === to,
   )
@@ -255,6 +265,8 @@ function fill(browser: Browser, to: string): Filled {
     expect([name, isSecret], 'a field of a secret is in the list of secrets').toEqual([name, SECRETS.includes(name)])
     if (tag.includes(' readonly')) fields[name] = / value="([^"]*)"/.exec(tag)?.[1] ?? ''
     else if (isSecret) fields[name] = SECRET_VALUES[name] ?? NEW_PASSWORD
+    else if (tag.includes('"one-time-code"')) fields[name] = codeNow(keyOn(browser) ?? secret ?? '')
+    else if (CODES.includes(name)) fields[name] = ''
     else {
       fields[name] = SAMPLES[name]?.() ?? `typed ${unique()}`
       typed.push(`value="${fields[name]}"`)
@@ -285,8 +297,8 @@ function fill(browser: Browser, to: string): Filled {
   return { fields, typed }
 }
 
-/** A shop with one of everything that has a form, and its owner, who also works in another shop. */
-async function furnished() {
+/** A shop with one of everything that has a form, and its owner, who also works in another shop, and has an app on the pages of it. */
+async function furnished(page: Page) {
   const { service } = web
   const { sql } = service
   const { slug, owner, id } = await service.newTenant('owner', 'sales')
@@ -308,7 +320,20 @@ async function furnished() {
     secret: VENDOR?.secret,
   })
   for (const route of routes) if (isShown(route.name)) await send(route.name, sampleBody(route) ?? {})
-  return { slug, email, colleague, elsewhere }
+  const secret = hasApp(page) ? await setUpApp(owner.token, owner.userId, email) : null
+  return { slug, email, userId: owner.userId, colleague, elsewhere, secret }
+}
+
+/** The setup code is for somebody without an app. */
+const hasApp = ({ path }: Page): boolean => path.startsWith('/account/second-factor') && !path.endsWith('/setup-code')
+
+async function setUpApp(token: string, userId: string, email: string): Promise<string> {
+  const { secret } = (await newDraft(web.service, token)).body
+  const setup_code = await mailedSetupCode(web.service, { email, token })
+  const body = { code: codeNow(secret), setup_code }
+  await web.service.request('POST /v1/auth/factors/totp', { token, body })
+  await forgetStep(web.service, userId)
+  return secret
 }
 
 /** Whether this route makes what a form below `/s/{slug}/NAME/{id}` changes, and nothing above has made one. */
@@ -332,7 +357,7 @@ const views = PAGES.filter(({ method, path }) => method === 'GET' && !/\.ico$|^\
 async function findForm(browser: Browser, { slug }: World, page: Page): Promise<{ at: string; to: string }> {
   const pattern = addressPattern(page.path)
   const seen = new Set<string>()
-  const waiting = [`/s/${slug}`, '/account', '/shops']
+  const waiting = [`/s/${slug}`, '/account', '/shops', '/account/second-factor/app', '/account/confirm']
   for (let at = waiting.shift(); at !== undefined; at = waiting.shift()) {
     const path = at.split('?', 1)[0] ?? ''
     const view = (views.find((each) => each.path === path) ?? views.find((each) => each.pattern.test(path)))?.path
@@ -353,12 +378,25 @@ const forms = PAGES.filter(({ method }) => method === 'POST')
 const ofSession = forms.filter(needsSession).map((page) => [page.route, page] as const)
 const isOfShop = (page: Page) => typeof page.access === 'object'
 
+/** Mints a session of the owner that has just proven their presence, and has begun to set up an app. */
+async function sessionOf({ email, slug, userId, secret }: World): Promise<string> {
+  const { token, id } = await mintSession(web.service.sql, { email, slug })
+  await web.service.sql`
+    update app.sessions set created_at = created_at - interval '1 minute',
+           absolute_expires_at = absolute_expires_at - interval '1 minute',
+           second_factor_at = case when ${secret !== null} then now() end where id = ${id}`
+  await web.service.sql`delete from app.factor_drafts where user_id = ${userId}`
+  await newDraft(web.service, token)
+  await forgetStep(web.service, userId)
+  return token
+}
+
 /** Returns the page of the form, filled in. */
 async function opened(page: Page, world: World) {
-  const { token } = await mintSession(web.service.sql, { email: world.email, slug: world.slug })
+  const token = await sessionOf(world)
   const browser = browserOf(token)
   const { at, to } = await findForm(browser, world, page)
-  return { token, browser, at, to, ...fill(browser, to), before: await state() }
+  return { token, browser, at, to, ...fill(browser, to, world.secret), before: await state() }
 }
 
 const expectTyped = (browser: Browser, typed: readonly string[], route: string) => {
@@ -371,7 +409,7 @@ const expectTyped = (browser: Browser, typed: readonly string[], route: string) 
 describe.each(oneOf(5, ofSession))('%s', (route, page) => {
   let world: World
   beforeAll(async () => {
-    world = await furnished()
+    world = await furnished(page)
   })
 
   it('is shown again with what was typed when its page was open for too long', async () => {
@@ -398,10 +436,13 @@ describe.each(oneOf(5, ofSession))('%s', (route, page) => {
     const another = tabOf(browser)
     const signIn = async (tab: Browser, email: string) => {
       await tab.submit('/sign-in', { email, password: PASSWORD })
+      if (tab.page.body.includes('action="/sign-in/second-factor"'))
+        await tab.submit('/sign-in/second-factor', { code: codeNow(world.secret ?? '') })
       if (tab.page.body.includes('<h1>Choose a shop</h1>') && route !== 'POST /shops') await tab.submit('/shops')
     }
     await signIn(browser, world.email)
-    if (!['/', '/shops'].includes(page.formAt)) {
+    // What an app is set up with belongs to one session: the next one begins again.
+    if (!['/', '/shops', '/account/second-factor/app'].includes(page.formAt)) {
       expect(browser.page.body).toContain('This was not done yet. Check it, and send it again.')
       expect(browser.hidden(to)).toHaveProperty('csrf')
       expectTyped(browser, typed, route)
@@ -483,12 +524,11 @@ const withFields = ofSession.filter(([, page]) => page.form !== null)
 it.each(oneOf(5, withFields))(
   '%s refuses each wrong value in words of its own, in each language',
   async (route, page) => {
-    const world = await furnished()
-    const { token } = await mintSession(web.service.sql, { email: world.email, slug: world.slug })
-    const browser = browserOf(token)
+    const world = await furnished(page)
+    const browser = browserOf(await sessionOf(world))
     const { at, to } = await findForm(browser, world, page)
     const shown = browser.page
-    const { fields } = fill(browser, to)
+    const { fields } = fill(browser, to, world.secret)
     const visible = Object.keys(fields).filter((name) => shown.body.includes(`id="field-${name}"`))
     for (const lang of ['en', 'es'] as const) {
       browser.cookies.set(COOKIES.lang.name, lang)
