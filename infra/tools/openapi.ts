@@ -24,7 +24,7 @@ const {
   ...GATEWAY_ERRORS
 } = GATEWAY_RESPONSES
 
-/** Generates the API document and the client's list of route groups from the route groups in functions/api/. */
+/** Generates the API document, and the client's lists of route groups and of routes with a step-up, from the route groups in functions/api/. */
 export async function derivedFiles(): Promise<DerivedFile[]> {
   const groups = await routeGroups()
   const operations: Operation[] = []
@@ -43,6 +43,7 @@ export async function derivedFiles(): Promise<DerivedFile[]> {
     { path: 'functions/api/openapi/document.json', text: `${JSON.stringify(document, null, 2)}\n` },
     { path: 'shared/client/api.ts', text: apiTypes(groups.map(({ group }) => group)) },
     { path: 'shared/client/group-of.ts', text: groupsByPath(groups.map(({ group }) => group)) },
+    { path: 'shared/client/step-up.ts', text: stepUpRoutes(groups.map(({ group }) => group)) },
   ]
 }
 
@@ -53,6 +54,24 @@ async function endpointNames(group: string): Promise<Map<unknown, string>> {
   )
   const modules: object[] = await Promise.all(files.map((file) => import(`${ROOT}functions/api/${group}/${file}`)))
   return new Map(modules.flatMap((module) => Object.entries(module).map(([name, value]) => [value, name])))
+}
+
+function stepUpRoutes(groups: readonly RouteGroup[]): string {
+  const stepUps = groups.flatMap(({ endpoints }) =>
+    endpoints.flatMap(({ route, stepUp }) =>
+      stepUp === null ? [] : [`  '${route}': ${stepUp === true ? stepUp : `'${stepUp}'`},`],
+    ),
+  )
+  return [
+    '// Written by `npm run openapi`.',
+    "import type { StepUp } from '#shared/identity/step-up.ts'",
+    '',
+    '/** The routes that need a step-up. */',
+    'export const STEP_UP: Readonly<Record<string, StepUp>> = {',
+    ...stepUps,
+    '}',
+    '',
+  ].join('\n')
 }
 
 function apiTypes(routeGroups: readonly RouteGroup[]): string {

@@ -1,17 +1,17 @@
-/**
- * The routes that need a step-up: `true` also takes a sign-in of the last minutes, `again` wants a proof after the sign-in of a user with a
- * second factor, and `two-factor` asks nothing of a session without one.
- */
-export const STEP_UP: Readonly<Record<string, true | 'again' | 'two-factor'>> = {
-  'POST /v1/auth/password/change': 'two-factor',
+// Written by `npm run openapi`.
+import type { StepUp } from '#shared/identity/step-up.ts'
+
+/** The routes that need a step-up. */
+export const STEP_UP: Readonly<Record<string, StepUp>> = {
   'POST /v1/auth/factors/setup-code': 'again',
   'POST /v1/auth/factors/draft': 'again',
   'GET /v1/auth/factors/draft': 'again',
   'POST /v1/auth/factors/totp': 'again',
   'POST /v1/auth/factors/recovery-codes': 'again',
   'DELETE /v1/auth/factors/{id}': 'again',
-  'DELETE /v1/auth/sessions': true,
   'DELETE /v1/auth/sessions/{id}': true,
+  'DELETE /v1/auth/sessions': true,
+  'POST /v1/auth/password/change': 'two-factor',
   'POST /v1/members/invite': true,
   'PATCH /v1/members/{id}': true,
   'DELETE /v1/members/{id}': true,

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { addressPattern } from '#web/http/addresses.ts'
+import { STEP_UP } from '#shared/client/step-up.ts'
 import { COOKIES } from '#web/http/cookies.ts'
 import { needsSession } from '#web/http/csrf.ts'
 import type { Page } from '#web/http/page.ts'
 import { PAGES } from '#web/http/pages.ts'
 import { TEXTS } from '#web/texts/texts.ts'
 import { CODE_FIELDS, SECRET_FIELDS } from '#web/view/form.ts'
-import { codeNow, forgetStep, mailedSetupCode, newDraft } from '#tests/support/factor.ts'
+import { codeNow, forgetStep, mailedSetupCode, newDraft, wrongCode } from '#tests/support/factor.ts'
 import { createMember, mintSession } from '#tests/support/minted-session.ts'
 import { oneOf } from '#tests/support/rounds.ts'
 import { routes } from '#tests/support/routes.ts'
@@ -482,6 +483,38 @@ describe.each(oneOf(5, ofSession))('%s', (route, page) => {
     const answer = await browser.request(to)
     expect([200, 303]).toContain(answer.status)
     if (answer.status === 303) expect((await browser.open(answer.location ?? '')).status).toBe(200)
+  })
+
+  it('asks for a proof of presence exactly if its route needs a step-up, and does nothing without it', async () => {
+    const { browser, token, to, fields, typed, before } = await opened(page, world)
+    await web.service
+      .sql`update app.sessions set stepped_up_at = stepped_up_at - interval '1 hour' where user_id = ${world.userId}`
+    const kind = page.stepUp === null ? null : STEP_UP[page.stepUp]
+    browser.page = await browser.post(to, fields)
+    const asks = browser.page.body.includes('<legend>Confirm that it is you</legend>')
+    // What an app is set up with is shown after a proof alone.
+    if (browser.page.location?.startsWith('/account/confirm?')) expect(kind).toBe('again')
+    else expect(asks).toBe(kind !== null && (kind !== 'two-factor' || world.secret !== null))
+    if (!asks) return
+    expect([browser.page.status, await state()]).toEqual([422, before])
+    expectTyped(browser, typed, route)
+    const proof = (isRight: boolean): Record<string, string> =>
+      world.secret === null
+        ? { proof_password: isRight ? PASSWORD : NEW_PASSWORD }
+        : { proof_code: isRight ? codeNow(world.secret) : wrongCode(world.secret) }
+    // A page of its own has the fields of a button hidden.
+    const again = async (isRight: boolean) => {
+      const filled = { ...fields, ...browser.hidden(to), ...proof(isRight) }
+      browser.page = await browser.post(to, filled)
+    }
+    await again(false)
+    expect([browser.page.status, await state()]).toEqual([422, before])
+    expect(browser.page.body).toContain('<legend>Confirm that it is you</legend>')
+    expectTyped(browser, typed, route)
+    await again(true)
+    expect(browser.page.status).toBe(303)
+    expect(browser.cookies.get(COOKIES.session.name)).not.toBe(token)
+    expect((await web.service.request('GET /v1/auth/session', { token })).status).toBe(401)
   })
 
   it('is done once by two presses, and a reload and a way back do nothing', async () => {
