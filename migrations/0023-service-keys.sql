@@ -66,11 +66,13 @@ comment on function app.service_of_key is
   'owner: identity_gate; proof: service key; callers: identity_resolver; definer: reads the hashes of service keys';
 
 -- The decision of the session check for another service, in one round trip. Returns no row without a valid key of the service. Else
--- it returns one row: the live session of a token hash in its tenant, or nulls. It is seen by this, as by any request.
+-- it returns one row: the live session of a token hash in its tenant, with the later time of its sign-in and its last step-up and whether a
+-- second factor was proven, or nulls. It is seen by this, as by any request.
 create function app.introspect(
     p_name text, p_key bytea, p_key_previous bytea, p_token bytea, p_token_previous bytea,
     p_idle_seconds integer, p_step_seconds integer)
-  returns table (session_id uuid, expires_at timestamptz, user_id uuid, tenant_id uuid, role_code text, permissions jsonb)
+  returns table (session_id uuid, expires_at timestamptz, user_id uuid, tenant_id uuid, role_code text, permissions jsonb,
+                 auth_time timestamptz, second_factor boolean)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -92,6 +94,8 @@ begin
     tenant_id := v_found.tenant_id;
     role_code := v_found.role_code;
     permissions := v_found.permissions;
+    auth_time := greatest(v_found.signed_in_at, v_found.stepped_up_at);
+    second_factor := v_found.second_factor_at is not null;
   end if;
   return next;
 end

@@ -1,5 +1,6 @@
 import { Problem } from '#shared/base/problem.ts'
 import type { Config } from '#shared/base/config.ts'
+import { hasSteppedUp } from '#shared/identity/has-stepped-up.ts'
 import type { Principal } from '#shared/identity/session.ts'
 
 /**
@@ -19,10 +20,6 @@ export const requiredStepUpSeconds = (
   { stepUpSeconds }: Pick<Config['factor'], 'stepUpSeconds'>,
 ): number | null =>
   stepUp === null || (stepUp === 'two-factor' && session.second_factor_at === null) ? null : stepUpSeconds
-
-/** Returns whether a session signed in or stepped up in the last `seconds`, by the clock of this machine. */
-export const hasSteppedUp = ({ stepped_up_at: at }: Session['session'], seconds: number): boolean =>
-  at !== null && Date.parse(at) > Date.now() - seconds * 1000
 
 /** Throws the 403 of a session that needs a step-up. */
 export function requireStepUp(

@@ -19,7 +19,8 @@ export class OrdersStack extends Stack {
     const restApi = new RestApi(this, 'Api')
     const authorizer = new TenantryAuthorizer(this, 'Authorizer', { tenantry, restApi })
     const path = restApi.root.addResource('orders')
-    for (const method of ['GET', 'POST']) path.addMethod(method, new LambdaIntegration(orders), { authorizer })
+    for (const method of ['GET', 'POST', 'DELETE'])
+      path.addMethod(method, new LambdaIntegration(orders), { authorizer })
 
     const closed = new Rule(this, 'Closed', { eventBus: tenantry.eventBus })
     closed.addEventPattern({ source: ['tenantry'], detailType: ['tenant.status_changed'] })

@@ -50,6 +50,19 @@ describe('the sample service', () => {
     expect((await add(sales.token)).status).toBe(status)
   })
 
+  it('deletes orders only soon after a sign-in or a step-up, and says with the bytes of Tenantry that one is needed', async () => {
+    const { sales } = await service.newTenant('sales')
+    await add(sales.token)
+    await service.sql`update app.sessions set stepped_up_at = now() - interval '601 seconds' where id = ${sales.id}`
+    const clear = (token: string) => orders.ask({ route: 'DELETE /orders', token })
+    const refused = await clear(sales.token)
+    expect(refused).toMatchObject({ status: 403, body: { title: 'Step-up required', status: 403 } })
+    expect(refused.body.type).toMatch(/\/step-up-required$/)
+    expect((await list(sales.token)).body.data).toHaveLength(1)
+    await service.sql`update app.sessions set stepped_up_at = now() where id = ${sales.id}`
+    expect(await clear(sales.token)).toMatchObject({ status: 200, body: { deleted: 1 } })
+  })
+
   it('leaves no row of a write that a revocation overtook', () => revokeBeforeWrites(service, orders, 2))
 
   it('returns no row of another tenant while two work concurrently', () => mixTenants(service, orders, 24))

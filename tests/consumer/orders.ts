@@ -5,6 +5,8 @@ import type postgres from 'postgres'
 
 // The service of another team. It imports only the guard and its own driver.
 
+const STEP_UP_SECONDS = 600
+
 /** Returns the orders of the principal's tenant, the newest first. The guard of the table chooses the tenant. */
 const listOrders = (sql: postgres.Sql, principal: Principal) =>
   readInTenant(
@@ -21,6 +23,12 @@ export const createOrder = (sql: postgres.Sql, principal: Principal, title: stri
     return order
   })
 
+/** Deletes every order of the tenant. The database checks the step-up again. */
+const clearOrders = (sql: postgres.Sql, principal: Principal) =>
+  writeInTenant(sql, principal, 'deal.write', (tx) => tx<{ id: string }[]>`delete from orders.orders returning id`, {
+    stepUpSeconds: STEP_UP_SECONDS,
+  })
+
 const json = (statusCode: number, body: unknown): APIGatewayProxyResult => ({
   statusCode,
   headers: { 'content-type': 'application/json' },
@@ -30,9 +38,14 @@ const json = (statusCode: number, body: unknown): APIGatewayProxyResult => ({
 /** Returns the handler of the Lambda. A deployed one takes the options of the guard from its environment. */
 export const ordersHandler = (sql: postgres.Sql, options: GuardOptions = {}) =>
   createGuard(options).protect(
-    { 'GET /orders': 'deal.read', 'POST /orders': 'deal.write' },
+    {
+      'GET /orders': 'deal.read',
+      'POST /orders': 'deal.write',
+      'DELETE /orders': { permission: 'deal.write', stepUpSeconds: STEP_UP_SECONDS },
+    },
     async (event: APIGatewayProxyEvent, principal, _context: Context) => {
       if (event.httpMethod === 'GET') return json(200, { data: await listOrders(sql, principal) })
+      if (event.httpMethod === 'DELETE') return json(200, { deleted: (await clearOrders(sql, principal)).length })
       const { title }: { title?: unknown } = JSON.parse(event.body ?? '{}')
       if (typeof title !== 'string' || title === '' || title.length > 200) return json(422, { title: 'Invalid title' })
       return json(201, await createOrder(sql, principal, title))

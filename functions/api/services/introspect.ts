@@ -37,7 +37,19 @@ const ActiveToken = v.object({
     v.examples([1_795_000_000]),
     v.description('When the session ends if it is not used, in seconds since 1970.'),
   ),
+  auth_time: v.pipe(
+    v.number(),
+    v.integer(),
+    v.examples([1_794_990_000]),
+    v.description('When the user signed in or last stepped up, in seconds since 1970 (RFC 9470).'),
+  ),
+  acr: v.pipe(
+    v.picklist(['aal1', 'aal2']),
+    v.description('`aal2`: a second factor was proven in the session (RFC 9470).'),
+  ),
 })
+
+const secondsOf = (time: string): number => Math.floor(Date.parse(time) / 1000)
 
 // RFC 7662. A session without a tenant is not active here: it can be used with no other service (section 4).
 export const introspect = endpoint({
@@ -74,7 +86,9 @@ export const introspect = endpoint({
       // An owner holds every permission that exists, so that nobody else needs to know what `*` is.
       scope: PERMISSIONS.filter((permission) => holds(session.permissions, permission)).join(' '),
       sid: session.session_id,
-      exp: Math.floor(Date.parse(session.expires_at) / 1000),
+      exp: secondsOf(session.expires_at),
+      auth_time: secondsOf(session.auth_time),
+      acr: session.second_factor ? 'aal2' : 'aal1',
     })
   },
 })

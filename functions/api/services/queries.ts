@@ -21,6 +21,9 @@ export interface Introspected {
   readonly tenant_id: string
   readonly role_code: string
   readonly permissions: readonly string[]
+  /** When its user signed in or last stepped up. */
+  readonly auth_time: string
+  readonly second_factor: boolean
 }
 
 type OrNulls<Row> = Row | { readonly [Name in keyof Row]: null }

@@ -2,6 +2,7 @@ import { log } from '#shared/base/log.ts'
 import { Problem, type ProblemKind } from '#shared/base/problem.ts'
 import { isPermission } from '#shared/identity/permissions.ts'
 import type { RuntimeFor } from '#shared/lambda/runtime.ts'
+import { hasSteppedUp } from '#shared/identity/has-stepped-up.ts'
 import { checkSession, requireTenant, sentToken } from '#shared/identity/check-session.ts'
 import { authenticateForService, type ProvenPrincipal } from '#shared/identity/session-queries.ts'
 import type { TenantPrincipal } from '#shared/identity/session.ts'
@@ -12,6 +13,8 @@ export interface Question {
   readonly authorization: readonly string[]
   /** Null requires no permission: every member of the session's tenant may. */
   readonly permission: string | null
+  /** The session must have signed in or stepped up in so many seconds. Null requires nothing. */
+  readonly stepUpSeconds: number | null
   readonly requestId: string
 }
 
@@ -24,7 +27,7 @@ export type AllowedPrincipal = ReturnType<typeof describe>
 /** Decides by the rules of the service's own routes, in one statement. Throws when it cannot decide. */
 export async function authorize(
   runtime: RuntimeFor<(typeof worker)['needs'][number]>,
-  { authorization, permission, requestId }: Question,
+  { authorization, permission, stepUpSeconds, requestId }: Question,
 ): Promise<Decision> {
   const refused = (reason: string, status: 401 | 403, slug?: ProblemKind): Decision => {
     log.info('authorization refused', { request_id: requestId, status, permission, reason })
@@ -42,6 +45,8 @@ export async function authorize(
   }
   // Nobody holds it, an owner either: `*` stands for every permission that exists.
   if (!known) return refused('no permission has this name', 403)
+  if (stepUpSeconds !== null && !hasSteppedUp(principal.session, stepUpSeconds))
+    return refused('the step-up is too old', 403, 'step-up-required')
   return { outcome: 'allowed', principal: describe(principal) }
 }
 
@@ -57,6 +62,8 @@ const describe = ({
 }: TenantPrincipal & ProvenPrincipal) => ({
   kind,
   session_id: session.id,
+  second_factor_at: session.second_factor_at,
+  stepped_up_at: session.stepped_up_at,
   user: { id: user.id, email: user.email, full_name: user.full_name },
   tenant: {
     id: tenant.id,

@@ -14,9 +14,16 @@ const Asked = v.pipe(
   v.object({
     authorization: v.array(v.string()),
     permission: v.nullable(v.string()),
+    step_up_seconds: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(3600)), null),
     request_id: v.string(),
   }),
-  v.transform(({ request_id, ...asked }): Question => ({ ...asked, requestId: request_id })),
+  v.transform(
+    ({ request_id: requestId, step_up_seconds: stepUpSeconds, ...asked }): Question => ({
+      ...asked,
+      requestId,
+      stepUpSeconds,
+    }),
+  ),
 )
 
 type Source = RuntimeSource<(typeof worker)['needs'][number]>

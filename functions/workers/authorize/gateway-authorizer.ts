@@ -9,6 +9,7 @@ export const UNAUTHORIZED = 'Unauthorized'
 export const questionOf = ({ multiValueHeaders, requestContext }: APIGatewayRequestAuthorizerEvent): Question => ({
   authorization: new RequestHeaders(multiValueHeaders).all('authorization'),
   permission: null,
+  stepUpSeconds: null,
   requestId: requestContext.requestId,
 })
 

@@ -10,6 +10,8 @@ export type Decision =
 export interface Question {
   readonly authorization: readonly string[]
   readonly permission: string | null
+  /** The session must have signed in or stepped up in so many seconds. Null requires nothing. */
+  readonly step_up_seconds: number | null
   readonly request_id: string
 }
 

@@ -17,6 +17,7 @@ import type { Permission } from './permission.ts'
 import type { Principal } from './principal.ts'
 import { Refusal, type RefusalKind } from './refusal.ts'
 import { checkRoutes, type PrincipalOf, type Routes } from './routes.ts'
+import { checkStepUp, type StepUpOptions } from './step-up.ts'
 import type { TenantRefused } from './tenant-transaction.ts'
 
 /** A request of any server: of Node, Express, Fastify, or what an adapter makes of one. */
@@ -37,10 +38,10 @@ export interface GuardMiddleware<Found> {
 }
 
 export interface Guard {
-  /** Returns the principal of a request. Throws Refusal. Null requires no permission: every member of the tenant may. */
-  authorize(event: GatewayEvent, permission: Permission | null): Promise<Principal>
+  /** Returns the principal of a request. Rejects with Refusal. Null requires no permission: every member of the tenant may. */
+  authorize(event: GatewayEvent, permission: Permission | null, options?: StepUpOptions): Promise<Principal>
   /** The same for a request of any server. */
-  authorizeRequest(request: GuardedRequest, permission: Permission | null): Promise<Principal>
+  authorizeRequest(request: GuardedRequest, permission: Permission | null, options?: StepUpOptions): Promise<Principal>
   /** The same for a method and a path, by listed routes. Returns null for a public route. */
   authorizeRoute(request: GuardedRequest & { readonly path: string }, routes: Routes): Promise<Principal | null>
   /** Returns the refusal that an error stands for, also a TenantRefused, or null. For adapters of other servers. */
@@ -91,34 +92,41 @@ export function guardOf(
     if (mayBeKept) kept.keep(question, decision.principal, askedAt)
     return decision.principal
   }
-  const isKept = (method: string): boolean => maxStaleSeconds > 0 && method === 'GET'
+  const isKept = (method: string, { step_up_seconds: seconds }: Question): boolean =>
+    maxStaleSeconds > 0 && method === 'GET' && seconds === null
 
-  const authorize: Guard['authorize'] = (event, permission) => {
-    const question = { authorization: credentialsOf(event), permission, request_id: requestIdOf(event) }
-    return decide(question, isKept(methodOf(event)))
+  const authorize: Guard['authorize'] = async (event, permission, options = {}) => {
+    const asked = { authorization: credentialsOf(event), permission, request_id: requestIdOf(event) }
+    const question = { ...asked, step_up_seconds: checkStepUp(options) }
+    return decide(question, isKept(methodOf(event), question))
   }
-  const authorizeRequest: Guard['authorizeRequest'] = (request, permission) => {
+  const authorizeRequest: Guard['authorizeRequest'] = async (request, permission, options = {}) => {
     const { authorization, method = 'GET', requestId = randomUUID() } = request
-    const question = { authorization: [authorization ?? []].flat(), permission, request_id: requestId }
-    return decide(question, isKept(method))
+    const asked = { authorization: [authorization ?? []].flat(), permission, request_id: requestId }
+    const question = { ...asked, step_up_seconds: checkStepUp(options) }
+    return decide(question, isKept(method, question))
   }
   const authorizeRoute: Guard['authorizeRoute'] = async ({ path, ...request }, routes) => {
     const { requestId = randomUUID(), method = 'GET' } = request
     const required = requiredBy(routes, routeOfPath(method, path, routes))
     if (required === undefined) throw refusal(requestId, 'no-route')
-    return required === 'public' ? null : authorizeRequest({ ...request, requestId }, required)
+    if (required === 'public') return null
+    const { permission, ...options } = requirementOf(required)
+    return authorizeRequest({ ...request, requestId }, permission, options)
   }
   const authorizeEvent = async (event: GatewayEvent, routes: Routes): Promise<Principal | null> => {
     const required = requiredBy(routes, routeOf(event, routes))
     if (required === undefined) throw refusal(requestIdOf(event), 'no-route')
-    return required === 'public' ? null : authorize(event, required)
+    if (required === 'public') return null
+    const { permission, ...options } = requirementOf(required)
+    return authorize(event, permission, options)
   }
 
   const refusalOf = (error: unknown, requestId: string = randomUUID()): Refusal | null => {
     if (error instanceof Refusal) return error
     if (!isTenantRefused(error)) return null
     if (error.status === 503) return unavailable(requestId, error.message)
-    return refusal(requestId, error.status === 401 ? 'invalid-token' : 'forbidden')
+    return refusal(requestId, error.status === 401 ? 'invalid-token' : (error.slug ?? 'forbidden'))
   }
 
   return {
@@ -171,6 +179,9 @@ export function guardOf(
 const requiredBy = (routes: Routes, route: string | null): Routes[string] | undefined =>
   route === null ? undefined : routes[route]
 
+const requirementOf = (required: Exclude<Routes[string], 'public'>) =>
+  typeof required === 'object' && required !== null ? required : { permission: required }
+
 /** By name, because the package's formats for `import` and `require` each have a class of their own. */
 const isTenantRefused = (error: unknown): error is TenantRefused =>
   error instanceof Error && error.name === 'TenantRefused' && 'status' in error
@@ -180,5 +191,5 @@ function kindOf(
   [first = '']: readonly string[],
 ): RefusalKind {
   if (status === 401) return /^bearer( |$)/i.test(first) ? 'invalid-token' : 'no-credentials'
-  return slug === 'tenant-not-selected' ? slug : 'forbidden'
+  return slug === 'tenant-not-selected' || slug === 'step-up-required' ? slug : 'forbidden'
 }

@@ -7,7 +7,8 @@ export type { Guard, GuardMiddleware, GuardedRequest } from './guard-of.ts'
 export { holds, type Permission } from './permission.ts'
 export type { Principal } from './principal.ts'
 export { type ProxyResponse, Refusal } from './refusal.ts'
-export type { PrincipalOf, Routes } from './routes.ts'
+export type { PrincipalOf, Routes, SteppedUp } from './routes.ts'
+export type { StepUpOptions } from './step-up.ts'
 export { TenantRefused } from './tenant-transaction.ts'
 
 export interface GuardOptions {

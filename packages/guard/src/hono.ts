@@ -4,17 +4,22 @@ import { asked, labelled } from './fetch.ts'
 import type { Guard } from './guard-of.ts'
 import type { Permission } from './permission.ts'
 import type { Principal } from './principal.ts'
+import type { StepUpOptions } from './step-up.ts'
 
 /**
  * Returns a middleware of Hono for the routes behind it: it sets `c.var.principal`, or responds itself. Null requires no permission.
  * It also responds when the database refuses a transaction of the handler (TenantRefused).
  */
 export const requirePermission =
-  (guard: Guard, permission: Permission | null): MiddlewareHandler<{ Variables: { principal: Principal } }> =>
+  (
+    guard: Guard,
+    permission: Permission | null,
+    options: StepUpOptions = {},
+  ): MiddlewareHandler<{ Variables: { principal: Principal } }> =>
   async (c, next) => {
     const requestId = randomUUID()
     try {
-      const principal = await guard.authorizeRequest(asked(c.req.raw, requestId), permission)
+      const principal = await guard.authorizeRequest(asked(c.req.raw, requestId), permission, options)
       c.set('principal', principal)
       await next()
       // Hono turns an error of the handler into a response, and keeps the error here.

@@ -22,8 +22,8 @@ export const readInTenant = <T>(
 ): Promise<T> => transaction(pool, { ...options, mode: 'read only', principal, permission: null }, work)
 
 /**
- * Runs a write in the tenant of the principal, as `readInTenant` does. The database locks and checks session and permission again:
- * nothing commits after a revocation was confirmed. Throws TenantRefused then.
+ * Runs a write in the tenant of the principal, as `readInTenant` does. The database locks and checks session, permission and step-up
+ * again: nothing commits after a revocation was confirmed. Throws TenantRefused then.
  */
 export const writeInTenant = <T>(
   pool: Pool,
@@ -53,8 +53,8 @@ async function transaction<T>(pool: Pool, entry: Entry, work: (client: TenantCli
     const results: unknown = await client.query(text)
     return [results].flat(1).map((result) => String(Object(result).command))
   }
-  const enter = (proof: Uint8Array, permission: string | null) =>
-    client.query('select app.enter($1, $2)', [proof, permission])
+  const enter = (proof: Uint8Array, permission: string | null, stepUpSeconds: number | null) =>
+    client.query('select app.enter($1, $2, $3)', [proof, permission, stepUpSeconds])
   try {
     return await inTenant({ sql: tenantClient, control, enter }, entry, work)
   } finally {

@@ -21,8 +21,8 @@ export const readInTenant = <T>(
 ): Promise<T> => transaction(sql, { ...options, mode: 'read only', principal, permission: null }, work)
 
 /**
- * Runs a write in the tenant of the principal, as `readInTenant` does. The database locks and checks session and permission again:
- * nothing commits after a revocation was confirmed. Throws TenantRefused then.
+ * Runs a write in the tenant of the principal, as `readInTenant` does. The database locks and checks session, permission and step-up
+ * again: nothing commits after a revocation was confirmed. Throws TenantRefused then.
  */
 export const writeInTenant = <T>(
   sql: postgres.Sql,
@@ -116,8 +116,8 @@ async function transaction<T>(sql: postgres.Sql, entry: Entry, work: (sql: Tenan
       throw error
     }
   }
-  const enter = (proof: Uint8Array, permission: string | null) =>
-    tag`select app.enter(${proof}, ${permission})`.execute()
+  const enter = (proof: Uint8Array, permission: string | null, stepUpSeconds: number | null) =>
+    tag`select app.enter(${proof}, ${permission}, ${stepUpSeconds})`.execute()
   try {
     return await inTenant({ sql: tag, control, enter }, entry, work)
   } finally {

@@ -2,6 +2,10 @@
 export interface Principal {
   readonly kind: 'session'
   readonly session_id: string
+  /** When a second factor was proven in the session, or null. */
+  readonly second_factor_at: string | null
+  /** When the user last proved their presence: by signing in, or by a step-up. */
+  readonly stepped_up_at: string | null
   readonly user: { readonly id: string; readonly email: string; readonly full_name: string | null }
   readonly tenant: {
     readonly id: string

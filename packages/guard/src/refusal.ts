@@ -29,6 +29,7 @@ export type RefusalKind =
   | 'invalid-token'
   | 'forbidden'
   | 'tenant-not-selected'
+  | 'step-up-required'
   | 'no-route'
   | 'unavailable'
 
@@ -38,6 +39,7 @@ const REFUSALS: Readonly<Record<RefusalKind, () => Problem>> = {
   'invalid-token': () => unauthorized('invalid token', true),
   forbidden: () => forbidden('forbidden'),
   'tenant-not-selected': () => new Problem('tenant-not-selected'),
+  'step-up-required': () => new Problem('step-up-required'),
   'no-route': () => notFound('no route'),
   unavailable: () => unavailable(null),
 }

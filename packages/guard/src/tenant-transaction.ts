@@ -1,19 +1,24 @@
 import type { Principal } from './principal.ts'
+import { checkStepUp, type StepUpOptions } from './step-up.ts'
 
 const MEANINGS = {
   401: 'the session is no longer live in the tenant',
   403: 'the session has selected another tenant, or its role no longer holds the permission',
+  'step-up-required': 'the session has not signed in or stepped up lately',
   503: 'this database did not seal the proof: it is the database of another stage, or its seal was renewed since',
 } as const
 
 /** The database does not let the principal into the tenant, or no longer. `guard.protect` responds with its status. */
 export class TenantRefused extends Error {
   override readonly name = 'TenantRefused'
-  readonly status: keyof typeof MEANINGS
+  readonly status: 401 | 403 | 503
+  /** The kind of the 403, if it has one. */
+  readonly slug: 'step-up-required' | null
 
-  constructor(status: keyof typeof MEANINGS, options?: ErrorOptions) {
-    super(MEANINGS[status], options)
-    this.status = status
+  constructor(reason: keyof typeof MEANINGS, options?: ErrorOptions) {
+    super(MEANINGS[reason], options)
+    this.slug = reason === 'step-up-required' ? reason : null
+    this.status = reason === 'step-up-required' ? 403 : reason
   }
 }
 
@@ -24,10 +29,10 @@ export interface Channel<Sql> {
   /** Sends one message with several statements, of the simple protocol. Returns their commands. */
   readonly control: (text: string) => Promise<readonly string[]>
   /** Sends `select app.enter(…)`. */
-  readonly enter: (proof: Uint8Array, permission: string | null) => Promise<unknown>
+  readonly enter: (proof: Uint8Array, permission: string | null, stepUpSeconds: number | null) => Promise<unknown>
 }
 
-export interface TransactionOptions {
+export interface TransactionOptions extends StepUpOptions {
   /** That of the database, `read committed`, by default. With `serializable`, repeat the work after an error of class 40. */
   readonly isolation?: 'repeatable read' | 'serializable'
 }
@@ -49,11 +54,12 @@ const CLEAN = 'select app.clean()'
  */
 export async function inTenant<Sql, T>(
   { sql, control, enter }: Channel<Sql>,
-  { mode, principal, permission, isolation }: Entry,
+  { mode, principal, permission, isolation, stepUpSeconds }: Entry,
   work: (sql: Sql) => Promise<T>,
 ): Promise<T> {
+  const seconds = checkStepUp({ stepUpSeconds })
   const begun = control(`begin ${isolation === undefined ? '' : `isolation level ${isolation} `}${mode}; ${CLEAN}`)
-  const entered = Promise.all([begun, enter(Buffer.from(principal.proof, 'base64url'), permission)])
+  const entered = Promise.all([begun, enter(Buffer.from(principal.proof, 'base64url'), permission, seconds)])
   entered.catch(() => {})
   try {
     const result = await work(sql)
@@ -72,10 +78,15 @@ export async function inTenant<Sql, T>(
 }
 
 /** The codes of app.enter. TN500 is no fault of the client. */
-const STATUSES: Readonly<Record<string, TenantRefused['status']>> = { TN401: 401, TN403: 403, TN500: 503 }
+const REASONS: Readonly<Record<string, keyof typeof MEANINGS>> = {
+  TN401: 401,
+  TN403: 403,
+  TN428: 'step-up-required',
+  TN500: 503,
+}
 
 function refusalFor(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-  const status = STATUSES[code]
-  return status === undefined ? error : new TenantRefused(status, { cause: error })
+  const reason = REASONS[code]
+  return reason === undefined ? error : new TenantRefused(reason, { cause: error })
 }

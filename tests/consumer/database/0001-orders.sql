@@ -12,5 +12,5 @@ create table orders.orders (
 );
 create index orders_by_age on orders.orders (tenant_id, created_at desc, id);
 select app.enforce_tenant('orders.orders');
-grant select, insert (id, title) on orders.orders to orders_app;
+grant select, insert (id, title), delete on orders.orders to orders_app;
 reset role;

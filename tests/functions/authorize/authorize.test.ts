@@ -8,6 +8,7 @@ import { createFaults } from '#infra/local/faults.ts'
 import { parseConfig } from '#shared/base/config.ts'
 import { createRuntime, type RuntimeFor } from '#shared/lambda/runtime.ts'
 import { accessOf, loginsOf } from '#tests/support/access.ts'
+import { codeNow, newFactorUser, openSignIn, stepUp } from '#tests/support/factor.ts'
 import { mintSession } from '#tests/support/minted-session.ts'
 import { rawRequest } from '#tests/support/raw-http.ts'
 import { PEPPER } from '#tests/support/service.ts'
@@ -55,6 +56,7 @@ const atGateway = (authorization: readonly string[], methodArn = `${ARN}/GET/ord
   invoke({ type: 'REQUEST', methodArn, multiValueHeaders: { Authorization: authorization }, requestContext: {} })
 
 const NOT_SELECTED = { outcome: 'refused', status: 403, slug: 'tenant-not-selected' }
+const STEP_UP_REQUIRED = { outcome: 'refused', status: 403, slug: 'step-up-required' }
 const FORBIDDEN = { outcome: 'refused', status: 403 }
 const UNAUTHORIZED = { outcome: 'refused', status: 401 }
 
@@ -67,6 +69,8 @@ describe('authorize', () => {
       principal: {
         kind: 'session',
         session_id: sales.id,
+        second_factor_at: null,
+        stepped_up_at: expect.stringMatching(/^20/),
         user: { id: sales.userId, email: `sales@${slug}.test`, full_name: expect.any(String) },
         tenant: { id, slug, status: 'active', timezone: 'America/New_York', currency: 'USD' },
         membership_id: sales.membershipId,
@@ -89,6 +93,36 @@ describe('authorize', () => {
     for (const permission of ['deal.wriet', '*', '']) expect(await askWith(owner.token, permission)).toEqual(FORBIDDEN)
     for (const permission of [null, 'deal.write', 'deal.wriet'])
       expect(await askWith(pending, permission)).toEqual(NOT_SELECTED)
+  })
+
+  it('refuses a step-up that is older than the question allows, after the permission', async () => {
+    const { sales } = await service.newTenant('sales')
+    const question = { authorization: [`Bearer ${sales.token}`], permission: 'deal.write', request_id: 'r' }
+    const asking = async (seconds: unknown, permission = 'deal.write') =>
+      (await invoke({ ...question, permission, step_up_seconds: seconds })).body
+    const stepped = (at: string | null) => service.sql`
+      update app.sessions set stepped_up_at = now() - ${at}::interval, second_factor_at = now() where id = ${sales.id}`
+    await stepped('61 seconds')
+    expect(await asking(60)).toEqual(STEP_UP_REQUIRED)
+    expect(await asking(60, 'member.manage')).toEqual(FORBIDDEN)
+    for (const seconds of [120, 3600, null, undefined])
+      expect(await asking(seconds)).toMatchObject({
+        outcome: 'allowed',
+        principal: { stepped_up_at: expect.stringMatching(/^20/), second_factor_at: expect.stringMatching(/^20/) },
+      })
+    await stepped(null)
+    expect(await asking(3600)).toEqual(STEP_UP_REQUIRED)
+    for (const seconds of [0, -1, 3601, 1.5, '60', true])
+      expect(await asking(seconds)).toMatchObject({ errorMessage: expect.stringContaining('no') })
+  })
+
+  it('refuses the token of a sign-in that owes its second factor, and that of a session before its step-up', async () => {
+    const { email, secret, token } = await newFactorUser(service)
+    const signIn = await openSignIn(service, email)
+    for (const permission of [null, 'deal.read']) expect(await askWith(signIn, permission)).toEqual(UNAUTHORIZED)
+    const stepped = await stepUp(service, token, { code: codeNow(secret) })
+    expect(await askWith(token)).toEqual(UNAUTHORIZED)
+    expect(await askWith(stepped.body.token)).toEqual(NOT_SELECTED)
   })
 
   it('accepts and refuses the same Authorization headers as the routes of the service', async () => {

@@ -8,6 +8,7 @@ import { PERMISSIONS } from '#shared/identity/permissions.ts'
 import { hashToken, newToken } from '#shared/secret/secret.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { expectProblem } from '#tests/support/expect-answer.ts'
+import { newFactorUser, openSignIn } from '#tests/support/factor.ts'
 import { basic, mintServiceKey, type ServiceKey } from '#tests/support/service-key.ts'
 import { type Answer, PEPPER } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
@@ -33,7 +34,8 @@ describe('introspect', () => {
     const { status, headers, body } = await introspect(sales.token)
     expect([status, headers.get('cache-control')]).toEqual([200, 'no-store'])
     const [row] = await service.sql`
-      select floor(extract(epoch from idle_expires_at))::integer as exp, idle_expires_at > now() + interval '1 hour' as slid
+      select floor(extract(epoch from idle_expires_at))::integer as exp, idle_expires_at > now() + interval '1 hour' as slid,
+             floor(extract(epoch from created_at))::integer as auth_time
         from app.sessions where id = ${sales.id}`
     expect(row?.['slid']).toBe(true)
     const { scope, ...rest } = body
@@ -45,11 +47,31 @@ describe('introspect', () => {
       role: 'sales',
       sid: sales.id,
     }
-    expect(rest).toEqual({ ...claims, exp: row?.['exp'] })
+    expect(rest).toEqual({ ...claims, exp: row?.['exp'], auth_time: row?.['auth_time'], acr: 'aal1' })
     const granted = await service.sql<{ permission: string }[]>`
       select permission from app.role_permissions p join app.roles r on r.id = p.role_id where r.code = 'sales'`
     expect(scope.split(' ').toSorted()).toEqual(granted.map(({ permission }) => permission).toSorted())
     expect((await introspect(owner.token)).body.scope.split(' ')).toEqual([...PERMISSIONS])
+  })
+
+  it('says when the user last proved their presence, and whether by a second factor', async () => {
+    const { sales } = await service.newTenant('sales')
+    const change = (set: string) => service.sql.unsafe(`update app.sessions set ${set} where id = $1`, [sales.id])
+    const claims = async () => {
+      const { auth_time: at, acr } = (await introspect(sales.token)).body
+      return { at, acr }
+    }
+    await change(
+      `created_at = to_timestamp(1790000000), stepped_up_at = to_timestamp(1790000500.9), second_factor_at = now()`,
+    )
+    expect(await claims()).toEqual({ at: 1_790_000_500, acr: 'aal2' })
+    await change(`stepped_up_at = null, second_factor_at = null`)
+    expect(await claims()).toEqual({ at: 1_790_000_000, acr: 'aal1' })
+  })
+
+  it('returns inactive for the token of a sign-in that owes its second factor', async () => {
+    const { email } = await newFactorUser(service)
+    expect((await introspect(await openSignIn(service, email))).body).toEqual(INACTIVE)
   })
 
   it.each<[string, (of: { id: string; userId: string; slug: string }) => PromiseLike<unknown>]>([

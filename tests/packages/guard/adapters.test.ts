@@ -10,7 +10,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 const sales = testPrincipal()
 const owner = testPrincipal({ permissions: ['*', 'deal.read'] })
 const viewer = testPrincipal({ permissions: ['deal.read'] })
-const CALLERS: Record<string, TestCaller> = { sales, owner, viewer, pending: 'pending', down: 'down' }
+const late = testPrincipal({ stepped_up_at: new Date(Date.now() - 601_000).toISOString() })
+const CALLERS: Record<string, TestCaller> = { sales, late, owner, viewer, pending: 'pending', down: 'down' }
 const guard = testGuard(CALLERS, { problemBaseUrl: 'https://errors.test' })
 
 beforeEach(() => void vi.spyOn(process, 'emitWarning').mockReturnValue())
@@ -23,6 +24,7 @@ const refusing = (status: TenantRefused['status']) => {
 const hono = new Hono()
 hono.onError((_error, c) => c.text('failed', 500))
 hono.get('/health', (c) => c.text('nobody'))
+hono.post('/refunds', requirePermission(guard, 'deal.write', { stepUpSeconds: 600 }), (c) => c.text('refunded'))
 hono.use('/orders/*', requirePermission(guard, 'deal.write'))
 hono.get('/orders/:id', requirePermission(guard, 'deal.write'), (c) => {
   const status = c.req.param('id')
@@ -31,8 +33,13 @@ hono.get('/orders/:id', requirePermission(guard, 'deal.write'), (c) => {
 
 const plain = protectFetch(
   guard,
-  { 'GET /orders/{id}': 'deal.write', 'GET /health': 'public' },
+  {
+    'GET /orders/{id}': 'deal.write',
+    'POST /refunds': { permission: 'deal.write', stepUpSeconds: 600 },
+    'GET /health': 'public',
+  },
   (request, principal) => {
+    if (request.method === 'POST') return new Response('refunded')
     const status = new URL(request.url).pathname.split('/').at(-1)
     if (principal === null) return new Response('nobody')
     return status === '7' ? new Response(principal.user.email) : refusing(Number(status) as TenantRefused['status'])
@@ -81,6 +88,20 @@ describe.each(Object.entries(SERVERS))('a server of %s', (_name, serve) => {
     },
   )
 
+  it('refuses a route that needs a step-up after one that is too old, and no other route', async () => {
+    const refund = async (token: string) => {
+      const headers = { authorization: `Bearer ${token}` }
+      return (await serve(new Request('http://localhost/refunds', { method: 'POST', headers }))).text()
+    }
+    expect(await refund('sales')).toBe('refunded')
+    expect(JSON.parse(await refund('late'))).toMatchObject({
+      status: 403,
+      type: 'https://errors.test/step-up-required',
+    })
+    expect(JSON.parse(await refund('viewer'))).toMatchObject({ status: 403, type: 'about:blank' })
+    expect((await ask('/orders/7', 'late')).status).toBe(200)
+  })
+
   it('serves a public route to anybody', async () => {
     expect(await (await ask('/health')).text()).toBe('nobody')
   })
@@ -93,6 +114,11 @@ it('passes on an error of a handler', async () => {
   await expect(
     failing(new Request('http://localhost/a', { headers: { authorization: 'Bearer sales' } })),
   ).rejects.toThrow('a bug')
+})
+
+it('responds with the problem of a step-up when the database asks for one', () => {
+  const refused = guard.refusalOf(new TenantRefused('step-up-required'))
+  expect(JSON.parse(refused?.body ?? '')).toMatchObject({ status: 403, type: 'https://errors.test/step-up-required' })
 })
 
 it('decides for the request of any server', async () => {

@@ -25,6 +25,7 @@ import {
 import { authorizer } from '#functions/workers/authorize/authorizer.ts'
 import { worker } from '#functions/workers/authorize/worker.ts'
 import { group } from '#functions/api/deals/group.ts'
+import { group as membersGroup } from '#functions/api/members/group.ts'
 import { type AuthorizerFailure, type GatewayFailure, gatewayResponse } from '#infra/gateway.ts'
 import { liveArn, type LocalLambda, startLambda } from '#infra/local/aws/lambda.ts'
 import { type Api, serveApi, TimedOut } from '#infra/local/gateway/gateway.ts'
@@ -82,6 +83,8 @@ const ordersOf = (options?: GuardOptions) => {
   return { handled, ask: (event: APIGatewayProxyEvent) => handler(event, lambdaContext) }
 }
 
+const never = (): Promise<{ statusCode: number; body: string }> => Promise.reject(new Error('a handler ran'))
+
 const event = (route: string, token: string | null, headers: Record<string, string> = {}) =>
   gatewayEvent({ route, headers: { ...(token === null ? {} : { Authorization: `Bearer ${token}` }), ...headers } })
 
@@ -137,6 +140,15 @@ describe('a protected handler', () => {
       expect(expected.statusCode).toBe(status)
       expect(await ask(request)).toEqual({ ...expected, headers })
     }
+    const { owner } = await service.newTenant('owner')
+    await service.sql`update app.sessions set stepped_up_at = now() - interval '601 seconds' where id = ${owner.id}`
+    const stale = event('POST /v1/members/invite', owner.token)
+    const members = groupLambda(membersGroup, { config: runtime.config, open: async () => runtime })
+    const { 'x-tenant-id': _tenant, ...headers } = (await members(stale, lambdaContext)).headers ?? {}
+    const route = { 'POST /v1/members/invite': { permission: 'member.manage', stepUpSeconds: 600 } } as const
+    const refused = await guardOf().protect(route, never)(stale, lambdaContext)
+    expect(refused).toEqual({ ...(await members(stale, lambdaContext)), headers })
+    expect(JSON.parse(refused.body)).toMatchObject({ status: 403, type: `${PROBLEM_BASE_URL}/step-up-required` })
     const down = groupLambda(group, { config: runtime.config, open: () => Promise.reject(new Error('planted')) })
     const request = event('GET /v1/deals', production.token)
     expect(await ordersOf({ functionName: 'failing:live' }).ask(request)).toEqual(await down(request, lambdaContext))
@@ -177,6 +189,23 @@ describe('a decision', () => {
     expect(await ask(viewer.token, null)).toBe('allowed')
     await service.sql`update app.tenants set status = 'suspended' where id = ${id}`
     expect(await ask(viewer.token, null)).toBeInstanceOf(Refusal)
+  })
+
+  it('is never kept when it needs a step-up, which is asked for in seconds from 1 to 3600', async () => {
+    const { sales } = await service.newTenant('sales')
+    const keeping = guardOf({ maxStaleSeconds: 5 })
+    const ask = (options?: { stepUpSeconds: number }) =>
+      outcome(keeping.authorize(event('GET /a', sales.token), 'deal.read', options))
+    expect(await ask()).toBe('allowed')
+    expect(await ask({ stepUpSeconds: 60 })).toBe('allowed')
+    await service.sql`update app.sessions set stepped_up_at = now() - interval '61 seconds' where id = ${sales.id}`
+    expect(await ask({ stepUpSeconds: 60 })).toMatchObject({ status: 403 })
+    expect(await ask()).toBe('allowed')
+    for (const stepUpSeconds of [0, 3601, 1.5, NaN]) {
+      await expect(ask({ stepUpSeconds })).rejects.toThrow(RangeError)
+      const route = { 'GET /a': { permission: null, stepUpSeconds } }
+      expect(() => keeping.protect(route, never)).toThrow(RangeError)
+    }
   })
 
   it('is not kept unless asked for, and then for a GET, an allowed request and some seconds only', async () => {

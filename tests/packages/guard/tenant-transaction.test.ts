@@ -126,6 +126,23 @@ describe.each(Object.entries(DRIVERS))('a transaction in a tenant, with %s', (dr
     expect(await orders()).toHaveLength(before + 1)
   })
 
+  it('refuses a step-up that is too old with 403 step-up-required, after the permission, and commits nothing', async () => {
+    const { sales, viewer } = await createTenantWith(admin, 'sales', 'viewer')
+    for (const { id } of [sales, viewer])
+      await admin`update app.sessions set stepped_up_at = now() - interval '61 seconds' where id = ${id}`
+    const proven = await proofOf(sales)
+    const before = (await orders()).length
+    const add = ({ run }: Work) => run(ADD, [`${driver} with a step-up`])
+    const refused = { name: 'TenantRefused', status: 403, slug: 'step-up-required' }
+    await expect(write(proven, PERMISSION, add, { stepUpSeconds: 60 })).rejects.toMatchObject(refused)
+    await expect(read(proven, ({ run }) => run(LIST), { stepUpSeconds: 60 })).rejects.toMatchObject(refused)
+    const unpermitted = write(await proofOf(viewer), PERMISSION, add, { stepUpSeconds: 60 })
+    await expect(unpermitted).rejects.toMatchObject({ status: 403, slug: null })
+    await expect(write(proven, PERMISSION, add, { stepUpSeconds: 3601 })).rejects.toThrow(RangeError)
+    expect(await orders()).toHaveLength(before)
+    expect(await write(proven, PERMISSION, add, { stepUpSeconds: 120 })).toHaveLength(1)
+  })
+
   it('refuses a role without the permission with 403, and a proof that this database did not seal with 503', async () => {
     const viewer = await proofOf(tenant.viewer)
     const nothing = ({ run }: Work) => run('select 1')

@@ -4,9 +4,10 @@ import { createContext, runInContext } from 'node:vm'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Client, createClient, ProblemError } from '#shared/client/client.ts'
 import { seeingFetch } from '#tests/support/documented.ts'
+import { codeNow, newFactorUser } from '#tests/support/factor.ts'
 import { PASSWORD, startService } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
-import { invite, listEmails, rename, selectFirstTenant, signIn, withRetry } from './example.ts'
+import { invite, listEmails, rename, selectFirstTenant, signIn, withRetry, withStepUp } from './example.ts'
 
 const service = useService()
 
@@ -115,6 +116,23 @@ describe('createClient', () => {
       await readFile(new URL('../../../shared/client/api.ts', import.meta.url), 'utf8'),
     )
     expect(types.replaceAll(/\/\*.*?\*\/|\/\/.*$/gms, '').trim()).toBe('')
+  })
+
+  it('steps up as its README shows, and asks for no code while a step-up is fresh', async () => {
+    const user = await newFactorUser(service)
+    await service.sql`update app.sessions set stepped_up_at = now() - interval '601 seconds' where user_id = ${user.id}`
+    let asked = 0
+    const askForCode = async () => {
+      asked += 1
+      return codeNow(user.secret)
+    }
+    const end = (token: string) =>
+      withStepUp({ baseUrl: service.gateway.url, token, askForCode }, ({ call }) => call('DELETE /v1/auth/sessions'))
+    const stepped = await end(user.token)
+    expect(stepped.token).not.toBe(user.token)
+    expect(await end(stepped.token)).toMatchObject({ token: stepped.token })
+    expect(asked).toBe(1)
+    await expect(client(user.token).call('GET /v1/auth/session')).rejects.toMatchObject({ status: 401 })
   })
 
   it('works as its README shows', async () => {

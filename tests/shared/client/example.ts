@@ -40,6 +40,20 @@ export async function invite({ call }: Client, email: string, role: string): Pro
   }
 }
 
+export async function withStepUp<T>(
+  { baseUrl, token, askForCode }: { baseUrl: string; token: string; askForCode: () => Promise<string> },
+  work: (client: Client) => Promise<T>,
+): Promise<{ token: string; done: T }> {
+  const client = createClient({ baseUrl, token })
+  try {
+    return { token, done: await work(client) }
+  } catch (error) {
+    if (!(error instanceof ProblemError) || error.kind !== 'step-up-required') throw error
+    const stepped = await client.call('POST /v1/auth/step-up', { body: { code: await askForCode() } })
+    return { token: stepped.token, done: await work(createClient({ baseUrl, token: stepped.token })) }
+  }
+}
+
 export async function rename({ call, callWithEtag }: Client, name: string): Promise<string> {
   const { body: tenant, etag } = await callWithEtag('GET /v1/tenant')
   try {
