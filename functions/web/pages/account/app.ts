@@ -1,17 +1,16 @@
 import * as v from 'valibot'
 import type { Client } from '#shared/client/client.ts'
-import { shownEmail } from '#shared/schema/shown-email.ts'
-import { html } from '#web/http/html.ts'
 import { proofOf } from '#web/http/me.ts'
 import { page, type PageContext } from '#web/http/page.ts'
 import { NoticeQuery, optional } from '#web/http/query.ts'
-import { redirect, type View, view } from '#web/http/reply.ts'
-import { codeList, type Draft, findDraft } from '#web/pages/account/draft.ts'
-import { actionButton, field, form } from '#web/view/form.ts'
-import { qrCode } from '#web/view/qr.ts'
+import { redirect, type View } from '#web/http/reply.ts'
+import { findDraft } from '#web/pages/account/draft.ts'
 
 const BASE = '/account/second-factor'
 const APP = `${BASE}/app`
+
+/** Few open these pages, so a start of the function reads neither their markup nor what computes a QR code. */
+const views = () => import('#web/pages/account/set-up-views.ts')
 
 export const showApp = page({
   route: `GET ${APP}`,
@@ -19,7 +18,9 @@ export const showApp = page({
   query: NoticeQuery,
   load: ({ call }) => findDraft(call),
   handle: async (context) =>
-    context.data === null ? redirect(BASE, { notice: 'draft-expired' }) : appView(context, context.data),
+    context.data === null
+      ? redirect(BASE, { notice: 'draft-expired' })
+      : (await views()).appView(context, context.data),
 })
 
 /** Adds the app, or replaces the one that the person has. */
@@ -59,45 +60,6 @@ type Context = PageContext<'session', unknown, unknown, unknown, unknown>
 
 async function againView(context: Context & { readonly call: Client['call'] }): Promise<View> {
   const draft = await findDraft(context.call)
-  if (draft !== null) return appView(context, draft)
-  const { secondFactor: t } = context.t
-  return view({
-    title: t.appTitle,
-    content: html`<p class="prose">${t.notices['draft-expired']}</p><p><a href="${BASE}">${t.title}</a></p>`,
-  })
-}
-
-function appView(context: Context, { secret, uri, recovery_codes: codes }: Draft): View {
-  const { secondFactor: t } = context.t
-  const { session } = context
-  const isFirst = proofOf(session) === 'password'
-  let steps = 0
-  const heading = (text: string) => html`<h2>${t.step((steps += 1), text)}</h2>`
-  return view({
-    title: t.appTitle,
-    content: html`<p class="prose">${isFirst ? t.appText : t.newPhoneText}</p>
-${codes !== null && html`${heading(t.save)}<p class="prose">${t.saveText}</p>${codeList(codes)}`}
-${heading(t.scan)}
-<p class="prose">${t.scanText}</p>
-${qrCode(uri, t.qr)}
-<p><a href="${uri}">${t.onPhone}</a></p>
-<p class="prose">${t.typeKey} <code class="key">${(secret.match(/.{1,4}/g) ?? []).join(' ')}</code></p>
-${heading(t.enter)}
-${form(context, {
-  to: APP,
-  fields: [
-    field(context, { name: 'code', label: t.code, hint: t.codeHint, autocomplete: 'one-time-code' }),
-    isFirst &&
-      field(context, {
-        name: 'setup_code',
-        label: t.setupCode,
-        hint: t.setupHint(shownEmail(session.user.email)),
-        autocomplete: 'off',
-      }),
-  ],
-  submit: t.finish,
-  back: BASE,
-})}
-${isFirst && actionButton(context, { to: `${BASE}/setup-code`, label: t.sendAgain })}`,
-  })
+  const { appView, startOverView } = await views()
+  return draft === null ? startOverView(context) : appView(context, draft)
 }

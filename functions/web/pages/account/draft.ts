@@ -1,5 +1,4 @@
 import { type Client, ProblemError, type ReplyOf } from '#shared/client/client.ts'
-import { type Html, html } from '#web/http/html.ts'
 
 export type Draft = ReplyOf<'GET /v1/auth/factors/draft'>
 
@@ -12,7 +11,3 @@ export async function findDraft(call: Client['call']): Promise<Draft | null> {
     return null
   }
 }
-
-/** Recovery codes, to be printed or kept. */
-export const codeList = (codes: readonly string[]): Html =>
-  html`<ol class="codes">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ol>`

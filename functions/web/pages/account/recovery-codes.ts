@@ -1,15 +1,14 @@
 import * as v from 'valibot'
 import { ProblemError } from '#shared/client/client.ts'
-import { html } from '#web/http/html.ts'
 import { page } from '#web/http/page.ts'
 import { optional } from '#web/http/query.ts'
-import { redirect, type View, view } from '#web/http/reply.ts'
-import { codeList, type Draft, findDraft } from '#web/pages/account/draft.ts'
-import { form } from '#web/view/form.ts'
-import type { Ui } from '#web/view/ui.ts'
+import { redirect } from '#web/http/reply.ts'
+import { findDraft } from '#web/pages/account/draft.ts'
 
 const BASE = '/account/second-factor'
 const CODES = `${BASE}/recovery-codes`
+
+const views = () => import('#web/pages/account/set-up-views.ts')
 
 /** New codes are shown to who has just proven their presence. Everybody else is asked for the proof first. */
 export const showRecoveryCodes = page({
@@ -20,7 +19,7 @@ export const showRecoveryCodes = page({
       if (error instanceof ProblemError && error.kind === 'step-up-required') return null
       throw error
     }),
-  handle: async (context) => codesView(context, context.data),
+  handle: async (context) => (await views()).codesView(context, context.data),
 })
 
 /** Makes new codes. `saved`: puts them in the place of the previous ones. */
@@ -38,22 +37,8 @@ export const renewRecoveryCodes = page({
     return redirect(BASE, { notice: 'codes-renewed' })
   },
   again: async (context) =>
-    codesView(context, context.refusal?.values['saved'] === undefined ? null : await findDraft(context.call)),
+    (await views()).codesView(
+      context,
+      context.refusal?.values['saved'] === undefined ? null : await findDraft(context.call),
+    ),
 })
-
-function codesView(ui: Ui, draft: Draft | null): View {
-  const { secondFactor: t } = ui.t
-  const codes = draft?.recovery_codes ?? null
-  return view({
-    title: t.codesTitle,
-    content: html`<p class="prose">${codes === null ? t.codesText : t.codesShown}</p>
-${codes !== null && codeList(codes)}
-${form(ui, {
-  to: CODES,
-  hidden: codes === null ? {} : { saved: 'yes' },
-  fields: null,
-  submit: codes === null ? t.showCodes : t.saved,
-  back: BASE,
-})}`,
-  })
-}

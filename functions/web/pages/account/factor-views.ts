@@ -1,0 +1,101 @@
+import type { ReplyOf } from '#shared/client/client.ts'
+import { shopName } from '#shared/identity/shop-name.ts'
+import { type Html, html } from '#web/http/html.ts'
+import { type View, view } from '#web/http/reply.ts'
+import { setUp } from '#web/texts/set-up.ts'
+import { field, form } from '#web/view/form.ts'
+import { badge, confirmation, table } from '#web/view/parts.ts'
+import { absolute, when } from '#web/view/time.ts'
+import type { Ui } from '#web/view/ui.ts'
+
+type Factors = ReplyOf<'GET /v1/auth/factors'>
+type Factor = Factors['data'][number]
+
+const BASE = '/account/second-factor'
+/** From so few recovery codes on, the page says that new ones are due. */
+const FEW_CODES = 3
+
+/** An app keeps this name until its owner gives it another. */
+const nameOf = ({ language }: Ui, { name }: Factor): string =>
+  name === 'Authenticator app' ? setUp[language].app : name
+
+/** The factors of the person, what is left of the recovery codes, and which shops ask. `next`: where the person wanted to go. */
+export function factorsView(
+  context: Ui,
+  { data, recovery_codes: codes, required_by: shops }: Factors,
+  next: string | null,
+): View {
+  const t = setUp[context.language]
+  const [isOn, address] = [data.length > 0, context.ownAddress(next ?? '')]
+  const start = (submit: string) => form(context, { to: `${BASE}/start`, fields: null, submit })
+  return view({
+    title: context.t.secondFactor.title,
+    content: html`${codes !== null && html`<p>${badge(t.codesLeft(codes.left), codes.left > FEW_CODES ? 'plain' : 'warn')} ${codes.left <= FEW_CODES && t.codesLow}</p>`}
+${address !== null && html`<p><a class="button" href="${address}">${t.goOn}</a></p>`}
+<p class="prose">${t.why}</p>
+${isOn ? apps(context, data) : html`<p class="prose">${t.apps}</p>${start(t.setUp)}`}
+${
+  isOn &&
+  html`<h2>${t.newPhone}</h2><p class="prose">${t.newPhoneText}</p>${start(t.setUpNew)}
+<h2>${t.codes}</h2><p><a href="${BASE}/recovery-codes">${t.newCodes}</a></p>`
+}
+${shops.length > 0 && html`<h2>${t.requiredBy}</h2><ul>${shops.map(({ tenant, from }) => html`<li>${t.requiredFrom(shopName(tenant), absolute(context, from))}</li>`)}</ul>`}
+<div class="actions"><a href="/account">${context.t.sessions.back}</a></div>`,
+  })
+}
+
+function apps(ui: Ui, data: readonly Factor[]): Html {
+  const t = setUp[ui.language]
+  const { members, sessions } = ui.t
+  return table<Factor>(
+    {
+      caption: t.caption,
+      columns: [
+        { head: t.name, cell: (factor) => nameOf(ui, factor) },
+        { head: t.added, cell: ({ created_at }) => when(ui, created_at) },
+        { head: t.lastUsed, cell: ({ last_used_at: at }) => (at === null ? sessions.none : when(ui, at)) },
+        {
+          head: members.actions,
+          cell: (factor) =>
+            html`<div class="actions">${(
+              [
+                ['name', t.rename],
+                ['remove', t.remove],
+              ] as const
+            ).map(
+              ([to, label]) =>
+                html`<a href="${BASE}/${factor.id}/${to}">${label}<span class="unseen"> ${nameOf(ui, factor)}</span></a> `,
+            )}</div>`,
+        },
+      ],
+    },
+    data,
+  )
+}
+
+export function nameView(ui: Ui, factor: Factor): View {
+  const t = setUp[ui.language]
+  const name = nameOf(ui, factor)
+  return view({
+    title: t.renameTitle(name),
+    content: form(ui, {
+      to: `${BASE}/${factor.id}/name`,
+      fields: field(ui, { name: 'name', label: t.name, value: name, autocomplete: 'off' }),
+      submit: t.saveName,
+      back: BASE,
+    }),
+  })
+}
+
+export function removalView(ui: Ui, factor: Factor): View {
+  const t = setUp[ui.language]
+  return view({
+    title: t.removeTitle(nameOf(ui, factor)),
+    content: confirmation(ui, {
+      text: html`<p>${t.removeText}</p>`,
+      to: `${BASE}/${factor.id}/remove`,
+      label: t.removeConfirm,
+      back: BASE,
+    }),
+  })
+}
