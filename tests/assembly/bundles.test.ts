@@ -32,7 +32,8 @@ const MAX_KILOBYTES: Readonly<Record<string, number>> = {
 /** The bytes of index.js, which a start compiles. The other files are compiled when they are first needed. */
 const DEFAULT_MAX_START_KILOBYTES = 160
 const MAX_START_KILOBYTES: Readonly<Record<string, number>> = {
-  auth: 190,
+  // 23 kB of it are the routes of the second factor.
+  auth: 200,
   'vendor-accounts': 180,
   members: 165,
   // The digests of what the migrations make.
