@@ -3,7 +3,7 @@ import type { InvokedJob } from '#shared/base/needs.ts'
 import { BROWSERS, SYSTEMS } from '#shared/schema/device.ts'
 
 /** What the mail `second-factor` tells. Functions of the database send it (app.mail_change). */
-const FACTOR_CHANGES = [
+export const FACTOR_CHANGES = [
   'app-added',
   'app-replaced',
   'app-removed',

@@ -1,4 +1,5 @@
 import type { EmailMessage } from '#shared/mail/email-message.ts'
+import { FACTOR_CHANGES } from '#shared/queue/kinds.ts'
 import { mailTemplates } from '#shared/mail/templates.ts'
 
 const TOKEN = 'x'.repeat(43)
@@ -34,6 +35,10 @@ export function everyMail(): [name: string, mail: EmailMessage][] {
       'password-reset': templates.passwordReset(to, link),
       'email-verification': templates.emailVerification(to, link),
       'password-changed': templates.passwordChanged(to, { time, device: { browser: 'Chrome', system: 'Windows' } }),
+      ...Object.fromEntries(
+        FACTOR_CHANGES.map((change) => [`second-factor ${change}`, templates.secondFactor(to, { change, time })]),
+      ),
+      'second-factor-setup': templates.secondFactorSetup(to, { code: '4TQ7-92KM' }),
       'membership-added': templates.membershipAdded(to, { shop: SHOP, role: 'Account Manager' }),
       'membership-removed': templates.membershipRemoved(to, { shop: SHOP, time }),
     }

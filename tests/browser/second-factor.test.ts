@@ -48,6 +48,17 @@ function codeOf(uri: string, steps = 0): string {
   return app instanceof OTPAuth.TOTP ? app.generate({ timestamp: Date.now() + steps * 30_000 }) : ''
 }
 
+it('a double click sends a code once, and signs in', async () => {
+  const context = await openWindow(chromium, stack.web_url, { scripts: true })
+  onTestFinished(() => context.close())
+  const page = await context.newPage()
+  const { email, totp_secret: secret } = stack.second_factor
+  await signIn(page, email)
+  await page.getByLabel('Code').fill(new OTPAuth.TOTP({ secret }).generate())
+  await page.getByRole('button', { name: 'Sign in' }).dblclick()
+  await page.waitForURL(/\/s\/acme-print/)
+})
+
 it.each([1280, 320])(
   'a person sets up an app from the QR code, signs in with it, loses the phone, and sets up another (%i px)',
   async (width) => {

@@ -1,9 +1,10 @@
 import { asset } from '#web/view/asset.ts'
 
 /**
- * The only script: a button beside each password field that shows what was typed. Every page works without it, and pages without a
- * password field do not load it. It sends nothing, and a form that is sent has its password hidden again, so that no browser
- * remembers it as a text.
+ * The only script: a button beside each password field that shows what was typed, and forms that are sent once. Every page works without
+ * it, and pages without a field of a password or of a code do not load it. It sends nothing, and a form that is sent has its password
+ * hidden again, so that no browser remembers it as a text. A code works once, and a browser drops the first response of a double click:
+ * with it, the new token of the session would be lost.
  */
 export const ENHANCE = `for (const field of document.querySelectorAll('input[type=password][data-show]')) {
   const button = document.createElement('input')
@@ -27,6 +28,14 @@ export const ENHANCE = `for (const field of document.querySelectorAll('input[typ
   say()
   field.after(button)
 }
+let sent = false
+addEventListener('submit', (event) => {
+  if (sent) event.preventDefault()
+  sent = true
+})
+addEventListener('pageshow', () => {
+  sent = false
+})
 `
 
 export const ENHANCE_FILE = asset('enhance', 'js', 'text/javascript; charset=utf-8', ENHANCE)

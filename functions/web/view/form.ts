@@ -147,12 +147,12 @@ export const field = (
 ): Html => {
   const { name, type = 'text', autocomplete, readonly, minLength } = parts
   const isPassword = type === 'password' && autocomplete !== 'off'
-  if (isPassword) ui.needs.script = true
   const shown = isPassword && html` data-show="${ui.t.common.show}" data-hide="${ui.t.common.hide}"`
   const rules = minLength !== undefined && html` minlength="${minLength}" passwordrules="minlength: ${minLength};"`
   const typed = readonly === undefined ? ui.refusal?.values[name] : undefined
   const value = type === 'password' ? '' : (typed ?? parts.value ?? '')
   const isCode = autocomplete === 'one-time-code'
+  if (isPassword || isCode) ui.needs.script = true
   const plain = type === 'email' || type === 'password' || autocomplete === 'off'
   return around(
     ui,

@@ -125,7 +125,7 @@ const send = (browser: Browser, page: Page, fields: [string, string][], headers:
   browser.post(addressOf(page), fields, headers)
 
 function expectHeaders({ headers, cookies, body }: PageAnswer, cache = 'no-store'): void {
-  const policy = /<input [^>]*data-show=/.test(body) ? { 'content-security-policy': SCRIPT_POLICY } : {}
+  const policy = /<input [^>]*(data-show=|one-time-code)/.test(body) ? { 'content-security-policy': SCRIPT_POLICY } : {}
   for (const [name, value] of Object.entries({ ...PAGE_HEADERS, ...policy }))
     expect(headers.get(name), name).toBe(value)
   expect(headers.get('cache-control')).toBe(cache)
