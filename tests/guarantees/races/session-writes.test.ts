@@ -8,6 +8,7 @@ import { noContent, type Reply } from '#shared/http/reply.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { type MintedSession, mintSession, type TestMember } from '#tests/support/minted-session.ts'
 import { type Ids, type Route, routes, takesId, withId } from '#tests/support/routes.ts'
+import { codeNow } from '#tests/support/factor.ts'
 import { rounds } from '#tests/support/rounds.ts'
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
 import { MAIL_KEY, PASSWORD, PEPPER } from '#tests/support/service.ts'
@@ -41,36 +42,83 @@ interface Writer {
   readonly owner: TestMember
   readonly sessions: readonly MintedSession[]
   readonly other: MintedSession
+  /** Of the writer's app, for a route that changes one. */
+  readonly factorId: string | undefined
 }
 
-async function newWriter(): Promise<Writer> {
+const CODES = 'POST /v1/auth/factors/recovery-codes'
+const APP = 'POST /v1/auth/factors/totp'
+const NEED_FACTOR: ReadonlySet<string> = new Set([
+  CODES,
+  APP,
+  'PATCH /v1/auth/factors/{id}',
+  'DELETE /v1/auth/factors/{id}',
+])
+
+/** Adds an app to a user, whose sessions have proven it since they signed in. Returns its id. */
+async function giveFactor(email: string): Promise<string> {
+  const [factor] = await admin()<{ id: string }[]>`
+    insert into app.factors (id, user_id, kind, name, key_id, witness_hash, sealed_secret, last_step)
+    select gen_random_uuid(), id, 'totp', 'Made', gen_random_uuid(), sha256('made'), 'made', 0 from app.users where email = ${email}
+    returning id`
+  await admin()`
+    update app.sessions set second_factor_at = now(), stepped_up_at = now(), created_at = created_at - interval '1 minute'
+     where user_id = (select id from app.users where email = ${email})`
+  return factor?.id ?? ''
+}
+
+async function newWriter(route?: Route): Promise<Writer> {
   const { slug, id, owner, sales } = await service.newTenant('owner', 'sales')
   const email = `sales@${slug}.test`
+  // A user has one draft: the newest.
+  const writers = route?.name === APP || route?.name === CODES ? 1 : WRITERS
   await admin()`
     update app.users set password_hash = (select password_hash from app.users where email = 'sales@acme.test')
      where email = ${email}`
-  const sessions = await Promise.all(Array.from({ length: WRITERS }, () => mintSession(admin(), { email, slug })))
+  const sessions = await Promise.all(Array.from({ length: writers }, () => mintSession(admin(), { email, slug })))
   const other = await mintSession(admin(), { email })
-  return { slug, tenantId: id, email, member: sales, owner, sessions, other }
+  const factorId = route !== undefined && NEED_FACTOR.has(route.name) ? await giveFactor(email) : undefined
+  return { slug, tenantId: id, email, member: sales, owner, sessions, other, factorId }
 }
 
 // The sessions that this test made during a race.
 const minted: string[] = []
 
 /** Makes what the id in the path names. A session to end is one of the writer's own. */
-async function makeTarget(path: string, { email, slug }: Writer): Promise<Ids> {
+async function makeTarget(path: string, { email, slug, factorId }: Writer): Promise<Ids> {
+  if (factorId !== undefined) return { id: factorId }
   if (!path.startsWith('/v1/auth/sessions/')) return makeResource(service, path, slug)
   const { id } = await mintSession(admin(), { email })
   minted.push(id)
   return { id }
 }
 
+const draftOf = async (token: string, body: object): Promise<string | undefined> =>
+  (await service.request('POST /v1/auth/factors/draft', { token, body })).body?.secret
+
+/** The bodies that prove something of the writer. Without a draft the sample is sent. */
+const PROOFS: Readonly<
+  Record<string, (token: string, turn: number) => object | undefined | Promise<object | undefined>>
+> = {
+  'POST /v1/auth/password/change': (_token, turn) => {
+    const [current, next] = turn % 2 === 0 ? [PASSWORD, `${PASSWORD} again`] : [`${PASSWORD} again`, PASSWORD]
+    return { current_password: current, new_password: next }
+  },
+  'POST /v1/auth/step-up': () => ({ password: PASSWORD }),
+  [APP]: async (token) => {
+    const secret = await draftOf(token, {})
+    return secret === undefined ? undefined : { code: codeNow(secret) }
+  },
+  [CODES]: async (token) => {
+    await draftOf(token, { renew_codes: true })
+    return undefined
+  },
+}
+
 /** Sends a write to the route. Returns the status of the response. */
 async function write(route: Route, writer: Writer, token: string, turn: number): Promise<number> {
   const { path, method } = route.endpoint
-  const isPassword = route.name === 'POST /v1/auth/password/change'
-  const [current, next] = turn % 2 === 0 ? [PASSWORD, `${PASSWORD} again`] : [`${PASSWORD} again`, PASSWORD]
-  const body = isPassword ? { current_password: current, new_password: next } : sampleBody(route)
+  const body = (await PROOFS[route.name]?.(token, turn)) ?? sampleBody(route)
   const target = takesId(path) ? withId(path, await makeTarget(path, writer)) : path
   return (await service.request(`${method} ${target}`, { token, body })).status
 }
@@ -99,7 +147,7 @@ async function race(route: Route, revoke: (writer: Writer) => Promise<boolean>, 
   const outcome = { confirmed: 0, lateRows: 0, statuses: new Set<number>() }
   // Where a write ends the other session, few revocations by that session are confirmed.
   for (const round of rounds(8, () => outcome[expected] > 0, 160)) {
-    const writer = await newWriter()
+    const writer = await newWriter(route)
     const begun = Promise.withResolvers<void>()
     // The revocation is sent just before the first write, or after one, two or three of a session.
     const confirmation = round % 4 === 0 ? revoke(writer) : begun.promise.then(() => revoke(writer))
