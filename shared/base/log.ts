@@ -1,9 +1,12 @@
 import { Logger } from '@aws-lambda-powertools/logger'
 import { RELEASE } from '#shared/base/release.ts'
+import { withoutApiKeys } from '#shared/secret/api-key.ts'
 
 const logger = new Logger({
   serviceName: process.env['POWERTOOLS_SERVICE_NAME'] ?? 'tenantry',
   persistentKeys: { release: RELEASE },
+  // Whoever passes a text that contains an API key: the line does not.
+  jsonReplacerFn: (_name: string, value: unknown) => (typeof value === 'string' ? withoutApiKeys(value) : value),
 })
 
 type Fields = Readonly<Record<string, string | number | boolean | object | null | undefined>>

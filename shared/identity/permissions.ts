@@ -1,27 +1,38 @@
 import type { Language } from '#shared/schema/language.ts'
 
 /**
- * Every permission of the service. An endpoint names the one that it requires; app.role_permissions says which roles hold it. A new
- * permission is a line here, its texts below, and its rows in a migration: a test compares the two.
+ * Every permission of the service, and whether an API key may hold it. An endpoint names the one that it requires, and is open to keys if
+ * they may hold that one; app.role_permissions says which roles hold it. A new permission is a line here, its texts below, and its rows
+ * in a migration: a test compares the two. Keys never decide who has access or what is approved.
  */
-export const PERMISSIONS = [
-  'catalog.read',
-  'company.read',
-  'company.write',
-  'customer.read',
-  'customer.write',
-  'deal.price.read',
-  'deal.price.write',
-  'deal.read',
-  'deal.write',
-  'design.approve',
-  'design.read',
-  'design.write',
-  'member.manage',
-  'vendor.manage',
-] as const
+const TABLE = {
+  'catalog.read': { keys: true },
+  'company.read': { keys: true },
+  'company.write': { keys: false },
+  'customer.read': { keys: true },
+  'customer.write': { keys: true },
+  'deal.price.read': { keys: true },
+  'deal.price.write': { keys: true },
+  'deal.read': { keys: true },
+  'deal.write': { keys: true },
+  'design.approve': { keys: false },
+  'design.read': { keys: true },
+  'design.write': { keys: true },
+  'member.manage': { keys: false },
+  'vendor.manage': { keys: false },
+} as const satisfies Readonly<Record<string, { readonly keys: boolean }>>
 
-export type Permission = (typeof PERMISSIONS)[number]
+export type Permission = keyof typeof TABLE
+
+/** A permission that an API key may hold. */
+export type KeyPermission = {
+  [Each in Permission]: (typeof TABLE)[Each]['keys'] extends true ? Each : never
+}[Permission]
+
+export const PERMISSIONS = Object.keys(TABLE) as readonly Permission[]
+
+/** Whether an API key may hold the permission. */
+export const mayKeysHold = (permission: Permission): permission is KeyPermission => TABLE[permission].keys
 
 /**
  * What a member who holds each permission may do, in the languages of the pages. It stands beside the list, so that only the bundles
@@ -44,7 +55,7 @@ export const PERMITTED: Readonly<Record<Permission, Readonly<Record<Language, st
   'vendor.manage': { en: 'manage vendor accounts', es: 'gestionar cuentas de proveedores' },
 }
 
-export const isPermission = (text: string): text is Permission => PERMISSIONS.some((each) => each === text)
+export const isPermission = (text: string): text is Permission => Object.hasOwn(TABLE, text)
 
 /** In a role's permissions it stands for every permission. */
 export const EVERY_PERMISSION = '*'

@@ -8,12 +8,12 @@ export const EDITS: readonly Edit[] = [
   // The permissions. The migration gives them to roles.
   {
     file: 'shared/identity/permissions.ts',
-    before: `  'vendor.manage',`,
-    line: `  'tag.read',\n  'tag.write',`,
+    before: `  'vendor.manage': { keys`,
+    line: `  'tag.read': { keys: true },\n  'tag.write': { keys: true },`,
   },
   {
     file: 'shared/identity/permissions.ts',
-    before: `  'vendor.manage': `,
+    before: `  'vendor.manage': { en`,
     line: `  'tag.read': { en: 'see tags', es: 'ver etiquetas' },\n  'tag.write': { en: 'change tags', es: 'cambiar etiquetas' },`,
   },
   // The audit actions. The migration has the row of each that is published.

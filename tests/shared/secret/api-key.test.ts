@@ -1,0 +1,34 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { isApiKey, newApiKey } from '#shared/secret/api-key.ts'
+import { TOKEN_PATTERN } from '#shared/secret/secret.ts'
+
+describe('an API key', () => {
+  it('has its form and its checksum, and is no session token', () => {
+    const keys = new Set(Array.from({ length: 200 }, newApiKey))
+    expect(keys.size).toBe(200)
+    for (const key of keys) {
+      expect(key).toMatch(/^tnk_[0-9A-Za-z]{49}$/)
+      expect(isApiKey(key)).toBe(true)
+      expect(TOKEN_PATTERN.test(key)).toBe(false)
+    }
+  })
+
+  it('has the checksum that other tools compute: the CRC-32 of the 43 characters, in base62', () => {
+    // 2018072207 by zlib.crc32(b'0' * 43) of Python.
+    expect(isApiKey(`tnk_${'0'.repeat(43)}2CZclj`)).toBe(true)
+    expect(isApiKey(`tnk_${'0'.repeat(43)}2CZclk`)).toBe(false)
+  })
+
+  it('is refused with any one character changed, left out or added', () => {
+    const key = newApiKey()
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: key.length - 1 }), fc.constantFrom(...'09AZaz_-='), (at, other) => {
+        const changed = key.slice(0, at) + other + key.slice(at + 1)
+        expect(isApiKey(changed)).toBe(changed === key)
+        expect(isApiKey(key.slice(0, at) + key.slice(at + 1))).toBe(false)
+        expect(isApiKey(key.slice(0, at) + other + key.slice(at))).toBe(false)
+      }),
+    )
+  })
+})
