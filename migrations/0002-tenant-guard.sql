@@ -82,8 +82,8 @@ select app.renew_seal();
 
 -- Returns the tenant of the transaction, or null. Raises TN500 when the scope was not sealed in this transaction and in its mode: the
 -- start of the transaction, and whether it only reads, are parts of the sealed message. So the scope of a read is of no use once a
--- savepoint has made the transaction READ WRITE again. The scope is tenant and user as 64 hexadecimal digits; the user is zeros in
--- the scope of a job, an operator or an invitation. Every policy calls this function, so it avoids what costs time: SET clauses,
+-- savepoint has made the transaction READ WRITE again. The scope is what bytes 1 to 33 of a ticket say, as 66 hexadecimal digits: who acts
+-- (s is a user, k an API key), the tenant, and the id of the user or key. The id is zeros in the scope of a job, an operator or an invitation. Every policy calls this function, so it avoids what costs time: SET clauses,
 -- and unqualified names, which a caller's search_path could redirect. Always write `(select app.current_tenant())` in a
 -- condition, or Postgres calls it for each row. It is PARALLEL RESTRICTED, because a parallel worker does not know the mode of the
 -- transaction. Postgres calls it once in the leader, and its workers still scan the tables.
@@ -97,12 +97,12 @@ begin
   -- A connection keeps the setting as '' after the transaction ends.
   if v_scope operator(pg_catalog.<>) '' then
     select s.scope_key into v_key from app.seal s;
-    if pg_catalog.length(v_scope) operator(pg_catalog.=) 64
+    if pg_catalog.length(v_scope) operator(pg_catalog.=) 66
        and pg_catalog.decode(pg_catalog.current_setting('app.scope_seal', true), 'hex') operator(pg_catalog.=) pg_catalog.sha256(
          v_key operator(pg_catalog.||) pg_catalog.decode(v_scope, 'hex')
                operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())
                operator(pg_catalog.||) pg_catalog.boolsend(pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on')) then
-      return pg_catalog.left(v_scope, 32);
+      return pg_catalog.substr(v_scope, 3, 32);
     end if;
     raise exception 'the scope of the transaction is not sealed' using errcode = 'TN500';
   end if;
@@ -114,8 +114,8 @@ comment on function app.current_tenant is
   'callers: identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, tenant_bound; '
   'definer: reads the key that seals the scope; qualified: every policy calls it';
 
--- Returns the user who acts in the transaction's tenant. Null in no tenant, and in the scope of a job, an operator or an
--- invitation.
+-- Returns the id of the user or of the API key that acts in the transaction's tenant. Null in no tenant, and in the scope of a job, an
+-- operator or an invitation. Whatever asks for the rights of a user finds none by the id of a key.
 create function app.current_actor() returns uuid
   language sql stable parallel restricted
   return case when app.current_tenant() is not null
@@ -123,14 +123,29 @@ create function app.current_actor() returns uuid
 comment on function app.current_actor is
   'callers: identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, identity_gate, tenant_bound';
 
--- Sets and seals the tenant and the actor until the transaction ends, or changes its mode; null means none. For the functions of identity_gate, each
--- of which has checked a proof, and for the owner.
-create function app.set_tenant(p_tenant uuid, p_actor uuid default null) returns void
+-- Returns the user who acts in the transaction's tenant, or null: nobody acts, or an API key does.
+create function app.acting_user() returns uuid
+  language sql stable parallel restricted
+  return case when app.current_tenant() is not null and left(current_setting('app.scope'), 2) = '73' then app.current_actor() end;
+comment on function app.acting_user is
+  'callers: identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, identity_gate, tenant_bound';
+
+-- Returns the API key that acts in the transaction's tenant, or null.
+create function app.acting_key() returns uuid
+  language sql stable parallel restricted
+  return case when app.current_tenant() is not null and left(current_setting('app.scope'), 2) = '6b' then app.current_actor() end;
+comment on function app.acting_key is
+  'callers: identity_app, identity_worker, identity_operator, identity_vault, identity_resolver, identity_gate, tenant_bound';
+
+-- Sets and seals the tenant and the actor until the transaction ends, or changes its mode; null means none. The actor is a user or an API
+-- key. For the functions of identity_gate, each of which has checked a proof, and for the owner.
+create function app.set_tenant(p_tenant uuid, p_actor uuid default null, p_key uuid default null) returns void
   language plpgsql security definer
   as $$
 declare
-  v_scope pg_catalog.bytea := pg_catalog.uuid_send(p_tenant)
-    operator(pg_catalog.||) pg_catalog.uuid_send(coalesce(p_actor, '00000000-0000-0000-0000-000000000000'));
+  v_scope pg_catalog.bytea := case when p_key is not null then 'k'::pg_catalog.bytea when p_actor is not null then 's' else '\x00' end
+    operator(pg_catalog.||) pg_catalog.uuid_send(p_tenant)
+    operator(pg_catalog.||) pg_catalog.uuid_send(coalesce(p_key, p_actor, '00000000-0000-0000-0000-000000000000'));
   v_key pg_catalog.bytea;
   v_set pg_catalog.text;
 begin
@@ -150,19 +165,20 @@ comment on function app.set_tenant is
 -- database seals it for 30 seconds, longer than a request can last. A proof says the same to another service for a minute, under
 -- a key of its own: no function takes it for a ticket, and no function takes a ticket for a proof (0021).
 -- This section alone knows their bytes and their seals. Every other function asks app.check_ticket.
---    1      kind: s is a session, j a job, o an operator. k is reserved for a key: every function refuses it
+--    1      kind: s is a session, k an API key, j a job, o an operator
 --    2-17   tenant, or zeros
---   18-33   principal: the user of a session. A job and an operator have zeros
+--   18-33   principal: the user of a session, or the key. A job and an operator have zeros
 --   34-49   session, or zeros
---   50-53   role, or zeros
+--   50-53   role of a session, generation of a key, or zeros
 --   54      how the user of a session signed in: p is by password
 --   55-62   when they signed in
---   63      what a job or an operator may do: w is write, r is read. Zero for a session, whose role says it
+--   63      what a job or an operator may do: w is write, r is read. Zero for a session, whose role says it, and for a key
 --   64-71   when it expires
 --   72-103  the seal of the bytes before it
 -- A time is a number of microseconds since 2000 in eight bytes, so the order of the bytes is the order of time.
 
--- Seals a ticket. A session has all but p_may_write. A job and an operator have a tenant and p_may_write. Returns null for another kind.
+-- Seals a ticket. A session has all but p_may_write. A key has a tenant, itself as p_principal, and as p_role the generation that was
+-- sent (0027). A job and an operator have a tenant and p_may_write. Returns null for another kind.
 create function app.seal_ticket(
     p_kind text, p_tenant uuid, p_principal uuid default null, p_session uuid default null, p_role integer default null,
     p_method text default null, p_signed_in_at timestamptz default null, p_may_write boolean default null)
@@ -171,7 +187,7 @@ create function app.seal_ticket(
   set search_path = pg_catalog, pg_temp
   as $$
 declare
-  v_body bytea := case p_kind when 'session' then 's'::bytea when 'job' then 'j' when 'operator' then 'o' end
+  v_body bytea := case p_kind when 'session' then 's'::bytea when 'key' then 'k' when 'job' then 'j' when 'operator' then 'o' end
     || coalesce(uuid_send(p_tenant), '\x00000000000000000000000000000000')
     || coalesce(uuid_send(p_principal), '\x00000000000000000000000000000000')
     || coalesce(uuid_send(p_session), '\x00000000000000000000000000000000')
@@ -196,7 +212,7 @@ comment on function app.is_sealed is 'callers: identity_gate';
 -- the caller names, and TN401 when it expired.
 create function app.check_ticket(
     p_ticket bytea, variadic p_kinds text[], out kind text, out tenant_id uuid, out user_id uuid, out session_id uuid,
-    out role_id integer, out method text, out signed_in_at timestamptz, out may_write boolean)
+    out role_id integer, out method text, out signed_in_at timestamptz, out may_write boolean, out key_id uuid, out generation integer)
   language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -208,7 +224,7 @@ begin
   if app.is_sealed(v_key, p_ticket) is not true then
     raise exception 'this database did not seal the ticket' using errcode = 'TN500';
   end if;
-  kind := case substr(p_ticket, 1, 1) when 's' then 'session' when 'j' then 'job' when 'o' then 'operator' end;
+  kind := case substr(p_ticket, 1, 1) when 's' then 'session' when 'k' then 'key' when 'j' then 'job' when 'o' then 'operator' end;
   if (kind = any (p_kinds)) is not true then
     raise exception 'the ticket is of another kind' using errcode = 'TN500';
   end if;
@@ -216,6 +232,11 @@ begin
     raise exception 'the ticket expired' using errcode = 'TN401';
   end if;
   tenant_id := nullif(encode(substr(p_ticket, 2, 16), 'hex')::uuid, '00000000-0000-0000-0000-000000000000');
+  if kind = 'key' then
+    key_id := encode(substr(p_ticket, 18, 16), 'hex');
+    generation := ('x' || encode(substr(p_ticket, 50, 4), 'hex'))::bit(32)::integer;
+    return;
+  end if;
   if kind <> 'session' then
     may_write := substr(p_ticket, 63, 1) = 'w';
     return;
@@ -244,18 +265,18 @@ declare
 begin
   select s.scope_key, s.ticket_key into v_scope_key, v_ticket_key from app.seal s;
   if app.is_sealed(v_ticket_key, p_ticket)
-     and pg_catalog.substr(p_ticket, 1, 1) operator(pg_catalog.=) any ('{s,j,o}'::pg_catalog.bytea[])
+     and pg_catalog.substr(p_ticket, 1, 1) operator(pg_catalog.=) any ('{s,k,j,o}'::pg_catalog.bytea[])
      and pg_catalog.substr(p_ticket, 64, 8) operator(pg_catalog.>) pg_catalog.timestamptz_send(pg_catalog.clock_timestamp())
      and pg_catalog.substr(p_ticket, 2, 16) operator(pg_catalog.<>) '\x00000000000000000000000000000000'::pg_catalog.bytea
      and pg_catalog.current_setting('transaction_read_only') operator(pg_catalog.=) 'on' then
-    v_set := pg_catalog.set_config('app.scope', pg_catalog.encode(pg_catalog.substr(p_ticket, 2, 32), 'hex'), true);
+    v_set := pg_catalog.set_config('app.scope', pg_catalog.encode(pg_catalog.substr(p_ticket, 1, 33), 'hex'), true);
     v_set := pg_catalog.set_config('app.scope_seal', pg_catalog.encode(pg_catalog.sha256(v_scope_key
-      operator(pg_catalog.||) pg_catalog.substr(p_ticket, 2, 32)
+      operator(pg_catalog.||) pg_catalog.substr(p_ticket, 1, 33)
       operator(pg_catalog.||) pg_catalog.timestamptz_send(pg_catalog.transaction_timestamp())
       operator(pg_catalog.||) '\x01'::pg_catalog.bytea), 'hex'), true);
     return;
   end if;
-  perform app.check_ticket(p_ticket, 'session', 'job', 'operator');
+  perform app.check_ticket(p_ticket, 'session', 'key', 'job', 'operator');
   raise exception 'a read needs a ticket with a tenant, and a READ ONLY transaction' using errcode = 'TN500';
 end
 $$;
@@ -413,7 +434,7 @@ $$;
 comment on function app.guard_partitions is 'callers: none';
 
 select app.give(
-  'app.renew_seal', 'app.current_tenant', 'app.current_actor', 'app.set_tenant', 'app.required_tenant', 'app.refuse_change',
+  'app.renew_seal', 'app.current_tenant', 'app.current_actor', 'app.acting_user', 'app.acting_key', 'app.set_tenant', 'app.required_tenant', 'app.refuse_change',
   'app.enforce_tenant', 'app.guard_partitions', 'app.seal_ticket', 'app.is_sealed',
   'app.check_ticket', 'app.enter_to_read', 'app.proof_of_ticket', 'app.ticket_of_proof');
 

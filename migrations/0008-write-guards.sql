@@ -2,7 +2,7 @@
 -- again. No write commits after the service has confirmed a revocation, a change of role or the loss of a permission.
 --
 -- Lock order, for every transaction: tenant row, user (advisory), user in a tenant (advisory), membership row, session row, role
--- (advisory).
+-- (advisory); of an API key: tenant row, keys of the tenant (advisory), key (advisory), key row.
 -- A transaction that takes these locks in another order can deadlock.
 --
 -- Row locks alone are not enough. While a change waits for a row, later FOR SHARE locks still succeed. So a user who never
@@ -135,7 +135,8 @@ comment on function app.check_step_up is 'callers: identity_gate';
 -- Locks the membership FOR SHARE, so that every change of it waits. Locks the session FOR KEY SHARE: a revocation waits
 -- (sessions_revocation_is_a_key_change), and an update of the idle expiry does not. Shares the lock of the role, which who takes a
 -- permission from it waits for (app.update_permissions).
--- The ticket of a job or an operator holds no permission and has nothing to lock.
+-- An API key is locked and checked instead (app.enter_by_key, 0027): it never steps up. The ticket of a job or an operator holds no
+-- permission and has nothing to lock.
 create function app.enter_to_write(p_ticket bytea, p_permission text, p_exclusive boolean, p_step_up_seconds integer default null)
   returns void
   language plpgsql security definer
@@ -143,7 +144,7 @@ create function app.enter_to_write(p_ticket bytea, p_permission text, p_exclusiv
   set client_min_messages = warning
   as $$
 declare
-  v_ticket record := app.check_ticket(p_ticket, 'session', 'job', 'operator');
+  v_ticket record := app.check_ticket(p_ticket, 'session', 'key', 'job', 'operator');
   v_role integer;
   v_bound uuid;
   v_stepped_up_at timestamptz;
@@ -156,6 +157,10 @@ begin
       raise exception 'the ticket is for reading' using errcode = 'TN403';
     end if;
     perform app.set_tenant(v_ticket.tenant_id);
+    return;
+  end if;
+  if v_ticket.kind = 'key' then
+    perform app.enter_by_key(v_ticket.tenant_id, v_ticket.key_id, v_ticket.generation, p_permission, p_exclusive, p_step_up_seconds);
     return;
   end if;
   if p_exclusive then

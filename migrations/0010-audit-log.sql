@@ -9,7 +9,9 @@ create table app.audit_log (
   id            uuid not null default gen_random_uuid(),
   tenant_id     uuid not null references app.tenants,
   occurred_at   timestamptz not null default clock_timestamp(),
-  actor_user_id uuid default app.current_actor() references app.users,
+  -- The user or the API key that acted (0027). Nulls: the platform.
+  actor_user_id uuid default app.acting_user() references app.users,
+  actor_key_id  uuid default app.acting_key(),
   action        app.audit_action not null,
   target_type   app.audit_target not null,
   target_id     uuid,
@@ -19,9 +21,10 @@ create table app.audit_log (
   -- What the client sent as x-request-id. Two requests may have the same.
   client_request_id app.request_id,
   ip_hash       app.hash,
-  primary key (tenant_id, occurred_at, id)
+  primary key (tenant_id, occurred_at, id),
+  constraint audit_log_one_actor check (actor_user_id is null or actor_key_id is null)
 ) partition by range (occurred_at);
-create index audit_log_by_actor on app.audit_log (tenant_id, actor_user_id, occurred_at, id);
+create index audit_log_by_actor on app.audit_log (tenant_id, (coalesce(actor_user_id, actor_key_id)), occurred_at, id);
 create index audit_log_by_action on app.audit_log (tenant_id, action, occurred_at, id);
 -- Everything but the coming and going of members, which is most of a shop's entries (ROUTINE_ACTIONS in shared/audit/routine.ts).
 create index audit_log_of_changes on app.audit_log (tenant_id, occurred_at, id)
@@ -30,14 +33,14 @@ select app.enforce_tenant('app.audit_log');
 
 grant insert (tenant_id, action, target_type, target_id, before, after, request_id, client_request_id, ip_hash)
   on app.audit_log to identity_app, identity_operator, identity_vault;
--- Nobody writes an entry in the name of another: the actor is the one of the transaction's ticket, and null without a session.
+-- Nobody writes an entry in the name of another: the actor is the one of the transaction's ticket, and null without a session or a key.
 create policy actor_insert on app.audit_log as restrictive for insert
   to identity_app, identity_worker, identity_operator, identity_vault
-  with check (actor_user_id is not distinct from (select app.current_actor()));
+  with check (actor_user_id is not distinct from (select app.acting_user()) and actor_key_id is not distinct from (select app.acting_key()));
 grant select on app.audit_log to identity_app;
 create policy gate_append on app.audit_log for insert to identity_gate with check (true);
 comment on policy gate_append on app.audit_log is 'audits the selection of a tenant';
-grant insert (tenant_id, actor_user_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
+grant insert (tenant_id, actor_user_id, actor_key_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
   on app.audit_log to identity_gate;
 create policy resolver_append on app.audit_log for insert to identity_resolver with check (true);
 comment on policy resolver_append on app.audit_log is 'audits a change of a user in every tenant of theirs';
@@ -187,7 +190,7 @@ comment on function app.record_new_password is 'callers: identity_gate';
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.audit_log is
-  'personal: before, after; linked: actor_user_id, target_id, ip_hash; '
+  'personal: before, after; linked: actor_user_id, actor_key_id, target_id, ip_hash; '
   'tenant: id, tenant_id, occurred_at, action, target_type, request_id, client_request_id; '
   'kept: always, as the record of who did what';
 comment on table app.failed_sign_ins is

@@ -8,9 +8,12 @@ create table app.designs (
   approved_at timestamptz,
   -- The trigger below writes it.
   approved_by uuid references app.users,
-  created_by  uuid default app.current_actor() references app.users,
+  -- The user, or the API key (0027).
+  created_by  uuid default app.acting_user() references app.users,
+  created_by_key uuid default app.acting_key(),
   created_at  timestamptz not null default now(),
   unique (id, tenant_id),
+  check (created_by is null or created_by_key is null),
   check ((approved_at is null) = (approved_by is null))
 );
 create index designs_by_age on app.designs (tenant_id, created_at, id);
@@ -62,7 +65,7 @@ select app.grant_permission('design.approve', 'admin');
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.designs is
-  'linked: approved_by, created_by; tenant: id, tenant_id, name, approved_at, created_at; '
+  'linked: approved_by, created_by, created_by_key; tenant: id, tenant_id, name, approved_at, created_at; '
   'kept: always';
 comment on table app.design_assets is
   'tenant: id, tenant_id, design_id, file_name, media_type, size_bytes, sha256, is_primary, created_at; '

@@ -83,12 +83,15 @@ create table app.deals (
   customer_name app.one_line not null check (length(customer_name) between 1 and 200),
   status        text not null default 'draft' check (status in ('draft', 'quoted', 'won', 'lost')),
   currency      text not null,
-  created_by    uuid default app.current_actor() references app.users,
+  -- The user, or the API key (0027).
+  created_by    uuid default app.acting_user() references app.users,
+  created_by_key uuid default app.acting_key(),
   -- Not now(): this is the time after the lock on the counter, so that deals have the same order by time and by number.
   created_at    timestamptz not null default clock_timestamp(),
   updated_at    timestamptz not null default clock_timestamp(),
   -- A line refers to the currency of its deal.
   unique (id, tenant_id, currency),
+  constraint deals_one_creator check (created_by is null or created_by_key is null),
   constraint deals_number unique (tenant_id, number),
   constraint deals_currency foreign key (tenant_id, currency) references app.tenants (id, currency)
 );
@@ -141,7 +144,7 @@ comment on table app.deal_counters is
   'tenant: tenant_id, last_number; '
   'kept: always';
 comment on table app.deals is
-  'personal: customer_name; linked: created_by; tenant: id, tenant_id, number, status, currency, created_at, updated_at; '
+  'personal: customer_name; linked: created_by, created_by_key; tenant: id, tenant_id, number, status, currency, created_at, updated_at; '
   'kept: always';
 comment on table app.deal_lines is
   'tenant: id, tenant_id, deal_id, position, style_id, style_scope, color, size_id, quantity, unit_price, price_source, currency, total; '

@@ -37,7 +37,7 @@ comment on table app.service_tenants is
   'tenant: role, tenant_id, granted_at, revoked_at; platform: role_oid; '
   'kept: always, as the record of who may enter';
 
--- Returns the proof of a session for another service, or null for a session without a tenant. A proof lasts a minute, longer than a
+-- Returns the proof of a session or an API key for another service, or null for a session without a tenant. A proof lasts a minute, longer than a
 -- request and the few seconds for which a service may keep what it was told.
 create function app.service_proof(p_ticket bytea) returns bytea
   language plpgsql volatile security definer
@@ -45,7 +45,7 @@ create function app.service_proof(p_ticket bytea) returns bytea
   set client_min_messages = warning
   as $$
 declare
-  v_ticket record := app.check_ticket(p_ticket, 'session');
+  v_ticket record := app.check_ticket(p_ticket, 'session', 'key');
 begin
   if v_ticket.tenant_id is null then
     return null;
@@ -57,9 +57,9 @@ comment on function app.service_proof is
   'owner: identity_gate; proof: ticket; callers: identity_app; definer: reads the key that seals proofs';
 
 -- Enters the tenant of a proof until the transaction ends. Raises TN500 unless this database sealed the proof, TN401 when it
--- expired or its session is no longer live in the tenant, TN403 when the role changed or lacks the permission, and then TN428 when the
--- session has not stepped up in the last p_step_up_seconds.
--- In a READ ONLY transaction it checks the session without locks, and a null permission is none to check. In another one it
+-- expired or its session or API key is no longer live in the tenant, TN403 when the role changed or lacks the permission, and then TN428
+-- when the session has not stepped up in the last p_step_up_seconds. A key never steps up: TN403.
+-- In a READ ONLY transaction it checks the session or key without locks, and a null permission is none to check. In another one it
 -- locks and checks as app.enter_to_write does: no write commits after a revocation was confirmed.
 create function app.enter(p_proof bytea, p_permission text, p_step_up_seconds integer default null) returns void
   language plpgsql security definer
@@ -80,7 +80,12 @@ begin
     perform app.enter_to_write(v_ticket, p_permission, false, p_step_up_seconds);
     return;
   end if;
-  v_found := app.check_ticket(v_ticket, 'session');
+  v_found := app.check_ticket(v_ticket, 'session', 'key');
+  if v_found.kind = 'key' then
+    perform app.require_api_key(v_found.tenant_id, v_found.key_id, v_found.generation, p_permission, p_step_up_seconds);
+    perform app.set_tenant(v_found.tenant_id, p_key => v_found.key_id);
+    return;
+  end if;
   select l.* into v_live from app.live_sessions l where l.session_id = v_found.session_id;
   if not found then
     raise exception 'the session is no longer live in this tenant' using errcode = 'TN401';

@@ -10,6 +10,10 @@ create table app.event_actions (
   keys   text[] not null
 );
 insert into app.event_actions values
+  ('api_key.created', '{permissions,expires_at}'),
+  ('api_key.renamed', '{permissions,expires_at}'),
+  ('api_key.revoked', '{permissions,expires_at}'),
+  ('api_key.rotated', '{permissions,expires_at}'),
   ('deal.changed', '{status}'),
   ('deal.created', '{number}'),
   ('deal.lines_replaced', '{lines}'),
@@ -54,6 +58,7 @@ create table app.events (
   occurred_at   timestamptz not null,
   action        text not null,
   actor_user_id uuid,
+  actor_key_id  uuid,
   target_type   text not null,
   target_id     uuid,
   -- The user of a membership that is the target: a reader of events may know the user and not the membership.
@@ -85,7 +90,7 @@ grant select (xact, id, occurred_at, job_id) on app.events to identity_worker;
 create policy resolver_queue on app.events to identity_resolver using (true);
 comment on policy resolver_queue on app.events is 'adds events, gives them to jobs, and shows them to services with a key';
 grant select,
-    insert (id, tenant_id, occurred_at, action, actor_user_id, target_type, target_id, target_user_id, before, after),
+    insert (id, tenant_id, occurred_at, action, actor_user_id, actor_key_id, target_type, target_id, target_user_id, before, after),
     update (job_id)
   on app.events to identity_resolver;
 create policy gate on app.events to identity_gate using (true);
@@ -148,8 +153,8 @@ begin
     if new.target_type = 'membership' then
       select m.user_id into v_user from app.memberships m where m.id = new.target_id;
     end if;
-    insert into app.events (id, tenant_id, occurred_at, action, actor_user_id, target_type, target_id, target_user_id, before, after)
-    values (new.id, new.tenant_id, new.occurred_at, new.action, new.actor_user_id, new.target_type, new.target_id, v_user,
+    insert into app.events (id, tenant_id, occurred_at, action, actor_user_id, actor_key_id, target_type, target_id, target_user_id, before, after)
+    values (new.id, new.tenant_id, new.occurred_at, new.action, new.actor_user_id, new.actor_key_id, new.target_type, new.target_id, v_user,
             v_before, v_after);
   end if;
   return null;
@@ -188,7 +193,7 @@ comment on function app.enqueue_events is
 
 -- Returns the events of a leased job, the oldest first. Returns no row without a lease that has not ended.
 create function app.leased_events(p_job uuid, p_lease_token uuid)
-  returns table (id uuid, tenant_id uuid, occurred_at timestamptz, action text, actor_user_id uuid, target_type text,
+  returns table (id uuid, tenant_id uuid, occurred_at timestamptz, action text, actor_user_id uuid, actor_key_id uuid, target_type text,
                  target_id uuid, target_user_id uuid, before jsonb, after jsonb)
   language plpgsql stable security definer rows 50
   set search_path = pg_catalog, pg_temp
@@ -201,7 +206,7 @@ begin
   select j.payload into v_job from app.jobs j
    where j.id = p_job and j.lease_token = p_lease_token and j.leased_until > now() and j.completed_at is null and j.kind = 'event';
   return query
-    select e.id, e.tenant_id, e.occurred_at, e.action, e.actor_user_id, e.target_type, e.target_id, e.target_user_id,
+    select e.id, e.tenant_id, e.occurred_at, e.action, e.actor_user_id, e.actor_key_id, e.target_type, e.target_id, e.target_user_id,
            e.before, e.after
       from app.events e
      where (e.xact, e.id) >= ((v_job #>> '{from,xact}')::xid8, (v_job #>> '{from,id}')::uuid)
@@ -272,7 +277,7 @@ comment on table app.deleted_events is
   'platform: singleton, xact, id; '
   'kept: always';
 comment on table app.events is
-  'linked: actor_user_id, target_id, target_user_id, before, after; tenant: xact, id, tenant_id, occurred_at, action, target_type; '
+  'linked: actor_user_id, actor_key_id, target_id, target_user_id, before, after; tenant: xact, id, tenant_id, occurred_at, action, target_type; '
   'platform: job_id; '
   'kept: as long as its job or an older event, by app.delete_old_events';
 

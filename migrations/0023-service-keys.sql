@@ -111,7 +111,7 @@ comment on function app.introspect is
 -- event that has committed.
 create function app.changes(
     p_name text, p_key bytea, p_key_previous bytea, p_xact xid8, p_id uuid, p_most integer)
-  returns table (xact text, id uuid, tenant_id uuid, occurred_at timestamptz, action text, actor_user_id uuid, target_type text,
+  returns table (xact text, id uuid, tenant_id uuid, occurred_at timestamptz, action text, actor_user_id uuid, actor_key_id uuid, target_type text,
                  target_id uuid, target_user_id uuid, before jsonb, after jsonb, held_back boolean)
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
@@ -129,7 +129,7 @@ begin
   end if;
   return query
     select coalesce(e.xact, pg_snapshot_xmin(pg_current_snapshot()))::text, e.id, e.tenant_id, e.occurred_at, e.action,
-           e.actor_user_id, e.target_type, e.target_id, e.target_user_id, e.before, e.after,
+           e.actor_user_id, e.actor_key_id, e.target_type, e.target_id, e.target_user_id, e.before, e.after,
            exists (select from app.events h where h.xact >= pg_snapshot_xmin(pg_current_snapshot()))
       from (values (true)) as proven
       left join (

@@ -5,7 +5,8 @@ set local role identity_owner;
 create table app.replies (
   id           uuid primary key default gen_random_uuid(),
   tenant_id    uuid not null references app.tenants,
-  user_id      uuid default app.current_actor() references app.users,
+  -- The user or the API key that sent the request.
+  actor_id     uuid default app.current_actor(),
   -- Keyed hashes: of the key, and of the route, the path and the body.
   key_hash     bytea not null check (length(key_hash) = 32),
   request_hash bytea not null check (length(request_hash) = 32),
@@ -14,7 +15,7 @@ create table app.replies (
   created_at   timestamptz not null default now()
 );
 alter table app.replies alter column reply set statistics 0;
-create index replies_by_key on app.replies (tenant_id, user_id, key_hash, created_at);
+create index replies_by_key on app.replies (tenant_id, actor_id, key_hash, created_at);
 create index replies_by_age on app.replies (created_at);
 select app.enforce_tenant('app.replies');
 grant select, insert (tenant_id, key_hash, request_hash, reply) on app.replies to identity_app;
@@ -43,5 +44,5 @@ select app.give('app.delete_old_replies');
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.replies is
-  'personal: reply; linked: tenant_id, user_id, key_hash, request_hash; platform: id, created_at; '
+  'personal: reply; linked: tenant_id, actor_id, key_hash, request_hash; platform: id, created_at; '
   'kept: 24 hours, by app.delete_old_replies';

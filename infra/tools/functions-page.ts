@@ -12,6 +12,7 @@ const PROOFS: Readonly<Record<string, string>> = {
   'code hash': 'the hash of a recovery code',
   lease: 'the token of a lease that has not ended',
   'service key': 'the hash of a key of a service',
+  'api key': 'the hash of an API key of a tenant',
   'audit entry': 'a committed audit entry of the opening',
   grant: 'what an operator granted to the login',
 }

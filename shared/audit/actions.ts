@@ -23,6 +23,10 @@ type Told = readonly [label: string, sentence: (named: Named) => string]
  * action is a line here, its texts below and, if it is published, one row of app.event_actions in its migration.
  */
 export const AUDIT_ACTIONS = {
+  'api_key.created': { target: 'api_key', event: ['permissions', 'expires_at'] },
+  'api_key.renamed': { target: 'api_key', event: ['permissions', 'expires_at'] },
+  'api_key.revoked': { target: 'api_key', event: ['permissions', 'expires_at'] },
+  'api_key.rotated': { target: 'api_key', event: ['permissions', 'expires_at'] },
   'audit_log.downloaded': { target: 'tenant', event: null },
   'data_key.destroyed': { target: 'data_key', event: null },
   'data_key.rewrapped': { target: 'data_key', event: null },
@@ -95,6 +99,36 @@ export const isPublished = (action: AuditAction): action is PublishedAction => A
 
 /** How the pages show each action. It stands beside the table, so that only the bundles that show it contain it. */
 export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language, Told>>>> = {
+  'api_key.created': {
+    en: ['API key created', ({ who, thing }) => `${who} created ${thing('an API key', 'the API key')}.`],
+    es: ['Clave de API creada', ({ who, thing }) => `${who} creó ${thing('una clave de API', 'la clave de API')}.`],
+  },
+  'api_key.renamed': {
+    en: ['API key renamed', ({ who, value }) => `${who} renamed an API key to ${value('name')}.`],
+    es: [
+      'Nombre de una clave de API cambiado',
+      ({ who, value }) => `${who} llamó ${value('name')} a una clave de API.`,
+    ],
+  },
+  'api_key.revoked': {
+    en: [
+      'API key revoked',
+      ({ who, thing, value }) =>
+        `${value('by') === 'possession' ? 'Somebody who had it' : who} revoked ${thing('an API key', 'the API key')}.`,
+    ],
+    es: [
+      'Clave de API revocada',
+      ({ who, thing, value }) =>
+        `${value('by') === 'possession' ? 'Alguien que la tenía' : who} revocó ${thing('una clave de API', 'la clave de API')}.`,
+    ],
+  },
+  'api_key.rotated': {
+    en: ['API key rotated', ({ who, thing }) => `${who} gave ${thing('an API key', 'the API key')} a new secret.`],
+    es: [
+      'Clave de API renovada',
+      ({ who, thing }) => `${who} dio un nuevo secreto a ${thing('una clave de API', 'la clave de API')}.`,
+    ],
+  },
   'audit_log.downloaded': {
     en: ['Audit log downloaded', ({ who }) => `${who} downloaded entries of the audit log.`],
     es: ['Registro de auditoría descargado', ({ who }) => `${who} descargó entradas del registro de auditoría.`],

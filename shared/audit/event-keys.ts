@@ -9,6 +9,7 @@ export const EVENT_KEYS = {
   changed_settings: 'codes',
   code: 'code',
   currency: 'code',
+  expires_at: 'code',
   id: 'number',
   lines: 'number',
   min_quantities: 'numbers',

@@ -45,7 +45,7 @@ function schemaOf(action: string, target: string, keys: readonly EventKey[]): Js
       schema: { const: 1 },
       occurred_at: { type: 'string', format: 'date-time' },
       tenant_id: ID,
-      actor: object({ type: { enum: ['user', 'platform'] }, id: ID_OR_NULL }),
+      actor: object({ type: { enum: ['user', 'key', 'platform'] }, id: ID_OR_NULL }),
       // A reader of the events may know the user and not the membership.
       subject: object({ type: { const: target }, id: ID_OR_NULL, ...(target === 'membership' && { user_id: ID }) }),
       before: change,

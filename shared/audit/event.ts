@@ -5,6 +5,7 @@ export interface EventRow {
   readonly occurred_at: string
   readonly action: string
   readonly actor_user_id: string | null
+  readonly actor_key_id: string | null
   readonly target_type: string
   readonly target_id: string | null
   /** The user of a membership; null for every other target. */
@@ -19,10 +20,7 @@ export const eventOf = (row: EventRow) => ({
   schema: 1 as const,
   occurred_at: row.occurred_at,
   tenant_id: row.tenant_id,
-  actor: {
-    type: row.actor_user_id === null ? ('platform' as const) : ('user' as const),
-    id: row.actor_user_id,
-  },
+  actor: actorOf(row),
   subject: {
     type: row.target_type,
     id: row.target_id,
@@ -31,3 +29,8 @@ export const eventOf = (row: EventRow) => ({
   before: row.before,
   after: row.after,
 })
+
+function actorOf({ actor_user_id: user, actor_key_id: key }: EventRow) {
+  if (key !== null) return { type: 'key' as const, id: key }
+  return { type: user === null ? ('platform' as const) : ('user' as const), id: user }
+}

@@ -44,6 +44,8 @@ export const AUDIT_FIELDS = {
   kind: 'internal',
   entries: 'number',
   format: 'text',
+  expires_at: 'time',
+  by: 'internal',
   oldest: 'time',
   newest: 'time',
   action: 'action',

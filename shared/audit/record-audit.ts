@@ -5,7 +5,7 @@ import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { ClientInfo, RequestSource } from '#shared/schema/client.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 import type { Pepper } from '#shared/secret/token-secrets.ts'
-import type { TenantPrincipal } from '#shared/identity/session.ts'
+import type { ActingPrincipal } from '#shared/identity/session.ts'
 
 /** Returns the keyed hash of a client's address: no address is stored in clear. */
 export const ipHash = ({ pepper }: Pick<Pepper, 'pepper'>, { ip }: ClientInfo): Buffer => keyedHash(pepper, 'ip', ip)
@@ -19,7 +19,7 @@ export interface AuditContext {
 
 /** The parts of a request in a tenant that go into its audit entries. */
 export interface MemberContext extends AuditContext {
-  readonly principal: TenantPrincipal
+  readonly principal: Pick<ActingPrincipal, 'tenant'>
   readonly sql: TenantTransaction
 }
 

@@ -153,6 +153,12 @@ export const SETTINGS = {
     ipLimit: limit('LOGIN_IP_LIMIT', 100, 'attempts per client network and window'),
     serviceKeyLimit: limit('SERVICE_KEY_LIMIT', 100, 'wrong service keys per client network and window'),
   },
+  apiKey: {
+    maxDays: wholeNumber('API_KEY_MAX_DAYS', 366, 1, 3660, 'longest life of an API key', ' days'),
+    maxPerTenant: wholeNumber('API_KEY_MAX_PER_TENANT', 50, 1, 1000, 'live API keys per tenant'),
+    limit: limit('API_KEY_LIMIT', 600, 'requests per API key and minute'),
+    revokeLimit: limit('API_KEY_REVOKE_LIMIT', 30, 'keys sent for revocation per client network and hour'),
+  },
   invite: {
     ttlSeconds: seconds('INVITE_TTL_SECONDS', 7 * DAY, YEAR, 'lifetime of an invitation'),
     tenantLimit: limit('INVITE_TENANT_LIMIT', 100, 'invitations per tenant and hour'),

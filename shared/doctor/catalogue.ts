@@ -73,7 +73,7 @@ const CHECKS = {
        select from pg_policy o
         where o.polrelid = r.oid and not o.polpermissive and o.polcmd = 'a' and o.polroles @> array[g.oid]
           and replace(pg_get_expr(o.polwithcheck, o.polrelid), 'app.', '')
-            = '(NOT (actor_user_id IS DISTINCT FROM ( SELECT current_actor() AS current_actor)))')`,
+            = '((NOT (actor_user_id IS DISTINCT FROM ( SELECT acting_user() AS acting_user))) AND (NOT (actor_key_id IS DISTINCT FROM ( SELECT acting_key() AS acting_key))))')`,
   // A condition is certain to admit only the tenant's own rows if it contains OWN and combines conditions by AND alone.
   'policy-admits-other-tenants': String.raw`
     select name, expression from policy, unnest(array[qual, written]) as expression

@@ -9,9 +9,9 @@ import type {
 } from '#shared/db/scope.ts'
 import type { Reply } from '#shared/http/reply.ts'
 import type { Need } from '#shared/base/needs.ts'
-import type { Permission } from '#shared/identity/permissions.ts'
+import { type KeyPermission, mayKeysHold, type Permission } from '#shared/identity/permissions.ts'
 import type { SentServiceKey } from '#shared/identity/service-key.ts'
-import type { Principal, TenantPrincipal } from '#shared/identity/session.ts'
+import type { KeyPrincipal, Principal, SessionPrincipal, TenantPrincipal } from '#shared/identity/session.ts'
 import type { StepUp } from '#shared/identity/step-up.ts'
 
 /**
@@ -35,9 +35,10 @@ export type TenantAccess =
 
 /**
  * Who may call. `service` is another service of the platform: `handle` passes its key to a statement, which checks it.
- * `session` is the holder of a live session, with a tenant or without.
+ * `session` is the holder of a live session, with a tenant or without. `key` is any live API key. A route with a permission is for
+ * sessions, and for API keys if and only if they may hold that permission.
  */
-export type Access = 'anyone' | 'service' | 'session' | TenantAccess
+export type Access = 'anyone' | 'service' | 'session' | 'key' | TenantAccess
 
 /**
  * Who may call, who opens the transactions, and what the session must have proven. `tenant-scope` checks that before anything is
@@ -67,9 +68,18 @@ export function parseAccess(declared: DeclaredAccess): ParsedAccess {
   return { access: 'permission' in who ? who : 'session' in who ? 'session' : 'anyone', opener, stepUp }
 }
 
-/** Whether a session must be live. */
-export const requiresSession = (access: Access): access is 'session' | TenantAccess =>
+/** Whether a session or an API key must be live. */
+export const requiresPrincipal = (access: Access): access is 'session' | 'key' | TenantAccess =>
   access !== 'anyone' && access !== 'service'
+
+/** Whether a live session is one way in. */
+export const requiresSession = (access: Access): access is 'session' | TenantAccess =>
+  requiresPrincipal(access) && access !== 'key'
+
+/** Whether an API key is one way in. A key never steps up. */
+export const isOpenToKeys = ({ access, stepUp }: Pick<ParsedAccess, 'access' | 'stepUp'>): boolean =>
+  access === 'key' ||
+  (isTenantAccess(access) && stepUp === null && access.permission !== null && mayKeysHold(access.permission))
 
 export const isTenantAccess = (access: Access): access is TenantAccess => typeof access === 'object'
 
@@ -80,12 +90,17 @@ export type Grant<Who, Ways, Key = null> = Ways & {
   readonly serviceKey: Key
 }
 
+/** The principal of an API key, where one is a way in: see `isOpenToKeys`. */
+type KeyOf<A> = A extends { stepUp: unknown } ? never : A extends { permission: KeyPermission } ? KeyPrincipal : never
+
 /** What each access grants. Another kind of principal is another row, with ways of its own. */
 export type Granted<A extends DeclaredAccess, Route extends string> = A extends { permission: unknown }
-  ? Grant<TenantPrincipal, Opened<A, TenantWays>>
+  ? Grant<TenantPrincipal | KeyOf<A>, Opened<A, TenantWays>>
   : A extends 'session' | { session: true }
-    ? Grant<Principal, Opened<A, SessionWays<Route>>>
-    : Grant<null, OpenWays, A extends 'service' ? SentServiceKey : null>
+    ? Grant<SessionPrincipal, Opened<A, SessionWays<Route>>>
+    : A extends 'key'
+      ? Grant<KeyPrincipal, object>
+      : Grant<null, OpenWays, A extends 'service' ? SentServiceKey : null>
 
 /**
  * Runs the write of a reply `by handle`, and stores the reply for an `Idempotency-Key` (shared/http/once.ts). A POST that is not
@@ -127,8 +142,8 @@ export type AnyGrant = Grant<
   SentServiceKey | null
 >
 
-/** The needs that follow from a session. The database alone counts its limits. */
-const SESSION_NEEDS = ['database', 'pepper'] as const
+/** The needs that follow from a session or an API key. The database alone counts its limits. */
+const PRINCIPAL_NEEDS = ['database', 'pepper'] as const
 /** The needs that follow from a service's key, and from limits without a session. */
 const COUNTING_NEEDS = ['database', 'pepper', 'cache'] as const
 
@@ -139,10 +154,10 @@ export type NeedsOf<A extends DeclaredAccess, Limited> = A extends 'anyone' | { 
     : (typeof COUNTING_NEEDS)[number]
   : A extends 'service'
     ? (typeof COUNTING_NEEDS)[number]
-    : (typeof SESSION_NEEDS)[number]
+    : (typeof PRINCIPAL_NEEDS)[number]
 
 /** Returns the needs that follow from who may call, and from whether there are limits. */
 export const needsOf = (access: Access, limited: boolean): readonly Need[] => {
-  if (requiresSession(access)) return SESSION_NEEDS
+  if (requiresPrincipal(access)) return PRINCIPAL_NEEDS
   return access === 'service' || limited ? COUNTING_NEEDS : []
 }

@@ -17,7 +17,7 @@ export const perTenant = (name: string, input: Pick<LimitInput<unknown>, 'pepper
 
 /** Returns a limit of this name for each user. */
 export const perUser = (name: string, input: Pick<LimitInput<unknown>, 'pepper' | 'principal'>, most: Most): Limit =>
-  limitOn(name, input, input.principal?.user.id ?? '', most)
+  limitOn(name, input, input.principal?.kind === 'session' ? input.principal.user.id : '', most)
 
 /** Returns a limit of this name for each network that requests come from. */
 export const perNetwork = (name: string, input: Pick<LimitInput<unknown>, 'pepper' | 'client'>, most: Most): Limit =>

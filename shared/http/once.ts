@@ -31,7 +31,7 @@ export async function once<R extends Reply | null>(
     sql`select pg_advisory_xact_lock(hashtextextended(app.current_actor()::text || ${keyHash.toString('hex')}, 0))`,
     sql<{ reply: string; same: boolean }>`
       select reply, request_hash = ${requestHash} as same from app.replies
-       where tenant_id = (select app.current_tenant()) and user_id = (select app.current_actor()) and key_hash = ${keyHash}
+       where tenant_id = (select app.current_tenant()) and actor_id = (select app.current_actor()) and key_hash = ${keyHash}
          and created_at > now() - interval '24 hours'`,
   ])
   if (stored?.same === false)

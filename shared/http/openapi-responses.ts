@@ -1,7 +1,7 @@
 import type { JsonSchema } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 import type { Config } from '#shared/base/config.ts'
-import { isTenantAccess, requiresSession } from '#shared/http/access.ts'
+import { isOpenToKeys, isTenantAccess, requiresPrincipal, requiresSession } from '#shared/http/access.ts'
 import type { DeclaredProblem, Endpoint } from '#shared/http/endpoint.ts'
 import { takesKey } from '#shared/http/once.ts'
 import { SESSION_HEADER } from '#shared/identity/session-header.ts'
@@ -68,14 +68,16 @@ function refusalsOf(endpoint: Endpoint, gateway: readonly Refusal[]): Refusal[] 
     toRefusal(500),
     toRefusal('dependency-unavailable'),
     ...(access === 'anyone' ? [] : [toRefusal(401)]),
-    ...(isTenantAccess(access) ? [toRefusal(403), toRefusal('tenant-not-selected')] : []),
+    // An API key gets it on a route for sessions.
+    ...(requiresPrincipal(access) ? [toRefusal(403)] : []),
+    ...(isTenantAccess(access) ? [toRefusal('tenant-not-selected')] : []),
     ...(stepUp === null ? [] : [toRefusal('step-up-required')]),
     ...(path.includes('{') ? [toRefusal(404)] : []),
     // Of a query with an unknown key, on every route.
     toRefusal('validation-failed'),
     ...(takesKey(endpoint) ? [toRefusal('idempotency-key-reused')] : []),
     ...(body === null ? [] : [toRefusal('malformed-json'), toRefusal(413), toRefusal(415)]),
-    ...(limits === null ? [] : [toRefusal('rate-limited')]),
+    ...(limits === null && !isOpenToKeys(endpoint) ? [] : [toRefusal('rate-limited')]),
     // Of a condition, on every route.
     toRefusal('precondition-failed'),
     ...problems.map(toRefusal),
@@ -239,8 +241,8 @@ export const successHeaders = (endpoint: Endpoint): Part => {
     ...(files.length > 0 ? { 'content-disposition': header('ContentDisposition'), link: header('Link') } : {}),
     ...(takesKey(endpoint) ? { 'idempotency-replayed': header('IdempotencyReplayed') } : {}),
     'cache-control': cache === 'no-store' ? header('NoStore') : { required: true, schema: { const: cache } },
-    ...(requiresSession(access)
-      ? { 'x-tenant-id': header(isTenantAccess(access) ? 'TenantId' : 'TenantIdIfAny') }
+    ...(requiresPrincipal(access)
+      ? { 'x-tenant-id': header(isTenantAccess(access) || access === 'key' ? 'TenantId' : 'TenantIdIfAny') }
       : {}),
     ...(requiresSession(access) && method === 'GET' ? { [SESSION_HEADER]: header('SessionIfPreferred') } : {}),
   }

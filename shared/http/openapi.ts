@@ -1,7 +1,7 @@
 import { type ConversionConfig, type JsonSchema, toJsonSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import type { Config } from '#shared/base/config.ts'
-import { isTenantAccess, requiresSession } from '#shared/http/access.ts'
+import { isOpenToKeys, isTenantAccess, requiresSession } from '#shared/http/access.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import { takesKey } from '#shared/http/once.ts'
 import { FORM_TYPE } from '#shared/http/media-type.ts'
@@ -93,7 +93,7 @@ export function openApiDocument(
       tags: [group],
       summary,
       ...(description === null ? {} : { description }),
-      security: requiresSession(access) ? [{ session: [] }] : access === 'service' ? [{ service: [] }] : [],
+      security: securityOf(endpoint),
       ...(isTenantAccess(access) && access.permission !== null ? { 'x-permission': access.permission } : {}),
       ...(endpoint.stepUp === null ? {} : { 'x-step-up': true }),
       ...(rateLimits === null ? {} : { 'x-rate-limits': rateLimits }),
@@ -125,6 +125,7 @@ export function openApiDocument(
     components: {
       securitySchemes: {
         session: { type: 'http', scheme: 'bearer', description: 'The token that POST /v1/auth/login returned.' },
+        apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the tenant: `tnk_` and 49 characters.' },
         service: {
           type: 'http',
           scheme: 'basic',
@@ -140,6 +141,12 @@ export function openApiDocument(
     },
   }
 }
+
+const securityOf = ({ access, stepUp }: Endpoint) => [
+  ...(requiresSession(access) ? [{ session: [] }] : []),
+  ...(isOpenToKeys({ access, stepUp }) ? [{ apiKey: [] }] : []),
+  ...(access === 'service' ? [{ service: [] }] : []),
+]
 
 function convert(schema: Schema, config: ConversionConfig = conversion): JsonSchema {
   const { $schema: _, $defs: __, ...converted } = toJsonSchema(schema, config)

@@ -1,6 +1,12 @@
 import { callByTicket, callInTransaction } from '#shared/db/calls.ts'
 import { sessionTransactions, type TenantTransactions, tenantTransactions, unscoped } from '#shared/db/scope.ts'
-import { type AnyGrant, type Answer, isTenantAccess, requiresSession, type TenantAccess } from '#shared/http/access.ts'
+import {
+  type AnyGrant,
+  type Answer,
+  isTenantAccess,
+  requiresPrincipal,
+  type TenantAccess,
+} from '#shared/http/access.ts'
 import { withoutVeto } from '#shared/db/without-veto.ts'
 import type { Endpoint } from '#shared/http/endpoint.ts'
 import { type KeyedRequest, once } from '#shared/http/once.ts'
@@ -24,9 +30,11 @@ function run(state: RequestState): Promise<Reply> {
   const request = { ...caller, params, query, body, runtime: withoutDatabase }
   const handle: Handle = (ways) => endpoint.handle({ ...request, ...ways })
   const { access } = endpoint
-  if (!requiresSession(access)) return outsideOfSession(endpoint, database, handle)
+  if (!requiresPrincipal(access)) return outsideOfSession(endpoint, database, handle)
   if (principal === null) throw new Error('no principal after the session check')
-  const stepUpSeconds = requiredStepUpSeconds(principal, endpoint.stepUp, runtime.config.factor)
+  if (access === 'key') return handle({})
+  const stepUpSeconds =
+    principal.kind === 'session' ? requiredStepUpSeconds(principal, endpoint.stepUp, runtime.config.factor) : null
   return isTenantAccess(access)
     ? inTenant(endpoint, access, { principal, database, handle, keyedRequest, stepUpSeconds })
     : inSession(endpoint, { principal, database, handle, stepUpSeconds })

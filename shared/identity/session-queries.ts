@@ -5,7 +5,7 @@ import type { TicketRun } from '#shared/db/calls.ts'
 import type { Run } from '#shared/db/run.ts'
 import { CsrfSecret } from '#shared/identity/csrf-secret.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
-import type { Principal, Session } from '#shared/identity/session.ts'
+import type { Session, SessionPrincipal } from '#shared/identity/session.ts'
 import { Ticket } from '#shared/identity/ticket.ts'
 import type { Tenant } from '#shared/identity/tenant.ts'
 import type { OwnUser, User } from '#shared/identity/user.ts'
@@ -39,7 +39,7 @@ export async function authenticate(
   sql: Run,
   [current, previous]: TokenHashes,
   { idleSeconds, slideStepSeconds }: Pick<Config['session'], 'idleSeconds' | 'slideStepSeconds'>,
-): Promise<Principal | null> {
+): Promise<SessionPrincipal | null> {
   const step = slideStep(idleSeconds, slideStepSeconds)
   const [row] =
     previous === null
@@ -57,7 +57,7 @@ interface ProvenSessionRow extends CheckedSessionRow {
 }
 
 /** The principal of a session, with the proof by which another service enters the tenant (app.enter). */
-export type ProvenPrincipal = Principal & { readonly proof: Uint8Array | null }
+export type ProvenPrincipal = SessionPrincipal & { readonly proof: Uint8Array | null }
 
 /** As `authenticate`, also in one statement, with a proof for another service. It is null before a tenant is selected. */
 export async function authenticateForService(
@@ -96,12 +96,12 @@ export async function selectTenant(
     idleSeconds,
     source,
   }: {
-    principal: Principal
+    principal: SessionPrincipal
     tenantId: string
     idleSeconds: number
     source: Required<RequestSource>
   },
-): Promise<Principal | null> {
+): Promise<SessionPrincipal | null> {
   const [row] = await ticket.present(
     (bytes) => call<LiveSessionRow>`
       select * from app.select_tenant(${bytes}, ${tenantId}, ${idleSeconds}, ${sourceValue(source)}::app.source)`,
@@ -109,7 +109,7 @@ export async function selectTenant(
   return row === undefined ? null : toPrincipal(row, { ticket, csrfSecret })
 }
 
-const checkedPrincipal = (row: CheckedSessionRow): Principal =>
+const checkedPrincipal = (row: CheckedSessionRow): SessionPrincipal =>
   toPrincipal(row, { ticket: new Ticket(row.ticket), csrfSecret: new CsrfSecret(row.csrf_secret) })
 
 export const sessionOf = (row: LiveSessionRow): Session => ({
@@ -128,7 +128,7 @@ export const userOf = (row: LiveSessionRow): User => ({
   avatar_url: row.avatar_url,
 })
 
-function toPrincipal(row: LiveSessionRow, proofs: Pick<Principal, 'ticket' | 'csrfSecret'>): Principal {
+function toPrincipal(row: LiveSessionRow, proofs: Pick<SessionPrincipal, 'ticket' | 'csrfSecret'>): SessionPrincipal {
   const session = sessionOf(row)
   const user = { ...userOf(row), language: row.language }
   const signedIn = { kind: 'session', ...proofs, session, signedInAt: row.signed_in_at } as const

@@ -24,7 +24,7 @@ export const Session = v.pipe(
 
 export type Session = Readonly<v.InferOutput<typeof Session>>
 
-interface SessionPrincipal {
+interface OfSession {
   readonly kind: 'session'
   readonly ticket: Ticket
   readonly csrfSecret: CsrfSecret
@@ -35,23 +35,35 @@ interface SessionPrincipal {
 }
 
 /** The user of a live session without a tenant. */
-export interface PendingPrincipal extends SessionPrincipal {
+export interface PendingPrincipal extends OfSession {
   readonly tenant: null
   readonly role: null
 }
 
 /** The user of a live session in a tenant, where they have a live membership. */
-export interface TenantPrincipal extends SessionPrincipal {
+export interface TenantPrincipal extends OfSession {
   readonly tenant: Tenant
   readonly role: Role
   readonly membershipId: string
 }
 
-/**
- * Who calls. `kind` says what a principal is: today each has a session and a user. A kind without them is one more member of this
- * union, and code that reads `user` of any principal then does not compile.
- */
-export type Principal = PendingPrincipal | TenantPrincipal
+/** The user of a live session. */
+export type SessionPrincipal = PendingPrincipal | TenantPrincipal
+
+/** A live API key of a tenant. It is no person: it has neither a user nor a session, a role or a rank. */
+export interface KeyPrincipal {
+  readonly kind: 'key'
+  readonly ticket: Ticket
+  readonly key: { readonly id: string; readonly name: string; readonly expires_at: string }
+  readonly tenant: Tenant
+  readonly permissions: readonly string[]
+}
+
+/** Who calls: `kind` says what they are. Code that reads `user` of any principal does not compile. */
+export type Principal = SessionPrincipal | KeyPrincipal
+
+/** Who may act in a tenant. */
+export type ActingPrincipal = TenantPrincipal | KeyPrincipal
 
 /** What the forms of a front end carry, so that only its own pages can send them. */
 export const CsrfToken = v.pipe(v.string(), v.examples(['b1N0c2Vzc2lvbi1vZi1hbi1leGFtcGxlLW9ubHktLS0']))
@@ -69,7 +81,7 @@ export const Me = v.pipe(
   v.title('Principal'),
 )
 
-export const describePrincipal = ({ csrfSecret, session, user, tenant, role, permissions }: Principal) => ({
+export const describePrincipal = ({ csrfSecret, session, user, tenant, role, permissions }: SessionPrincipal) => ({
   session,
   user,
   tenant,

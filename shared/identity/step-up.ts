@@ -1,7 +1,7 @@
 import { Problem } from '#shared/base/problem.ts'
 import type { Config } from '#shared/base/config.ts'
 import { hasSteppedUp } from '#shared/identity/has-stepped-up.ts'
-import type { Principal } from '#shared/identity/session.ts'
+import type { SessionPrincipal } from '#shared/identity/session.ts'
 
 /**
  * What the session must have proven, beyond being live. The database checks it again under the locks of a write.
@@ -11,7 +11,7 @@ import type { Principal } from '#shared/identity/session.ts'
  */
 export type StepUp = true | 'two-factor' | 'again'
 
-type Session = Pick<Principal, 'session' | 'signedInAt'>
+type Session = Pick<SessionPrincipal, 'session' | 'signedInAt'>
 
 /** Returns the greatest age in seconds of a session's last step-up, or null when it needs none. The database checks it by its own clock. */
 export const requiredStepUpSeconds = (

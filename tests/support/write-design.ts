@@ -20,7 +20,15 @@ const writeDesign = endpoint({
     await sql`insert into app.designs (tenant_id, name) values (${principal.tenant.id}, ${`${op} ${set}`})`
     if (hold_ms > 0) await sql`select pg_sleep(${hold_ms / 1000})`
     if (gate !== null) await sql`select pg_advisory_xact_lock(${gate})`
-    return { status: 201, body: { op, email: principal.user.email, tenant_id: principal.tenant.id }, headers: {} }
+    return {
+      status: 201,
+      body: {
+        op,
+        email: principal.kind === 'session' ? principal.user.email : principal.key.name,
+        tenant_id: principal.tenant.id,
+      },
+      headers: {},
+    }
   },
 })
 

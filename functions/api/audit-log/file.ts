@@ -44,6 +44,7 @@ const COLUMNS = [
   'id',
   'occurred_at',
   'action',
+  'actor_type',
   'actor_id',
   'actor_name',
   'actor_email',
@@ -60,9 +61,10 @@ const COLUMNS = [
 const csvOf = ({ actor, target, before, after, ...entry }: Entry): string => {
   const cells: Readonly<Record<(typeof COLUMNS)[number], string | null | undefined>> = {
     ...entry,
+    actor_type: actor?.type,
     actor_id: actor?.id,
-    actor_name: actor?.full_name,
-    actor_email: actor?.email,
+    actor_name: actor?.type === 'key' ? actor.name : actor?.full_name,
+    actor_email: actor?.type === 'user' ? actor.email : null,
     target_type: target.type,
     target_id: target.id,
     target_name: target.name,

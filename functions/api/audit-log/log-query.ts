@@ -16,9 +16,9 @@ const Actors = v.pipe(
   v.string(fault({ code: 'repeated' })),
   v.regex(
     new RegExp(`^(?:${UUID.source.slice(1, -1)}(?:,(?!$)|$)){1,${MOST_ACTORS}}$`, 'i'),
-    fault({ code: 'wrong-format', format: `up to ${MOST_ACTORS} ids of users, separated by commas` }),
+    fault({ code: 'wrong-format', format: `up to ${MOST_ACTORS} ids of users or API keys, separated by commas` }),
   ),
-  v.description(`Up to ${MOST_ACTORS} ids of users, separated by commas: their entries alone.`),
+  v.description(`Up to ${MOST_ACTORS} ids of users or API keys, separated by commas: their entries alone.`),
   v.transform((text) => text.split(',')),
 )
 

@@ -7,7 +7,10 @@ import { User } from '#shared/identity/user.ts'
 
 const Change = v.nullable(v.pipe(v.record(v.string(), v.unknown()), v.examples([{ role: 'sales' }])))
 
-const Actor = v.object({ id: Id, email: User.entries.email, full_name: User.entries.full_name })
+const Actor = v.union([
+  v.object({ type: v.literal('user'), id: Id, email: User.entries.email, full_name: User.entries.full_name }),
+  v.object({ type: v.literal('key'), id: Id, name: v.pipe(v.string(), v.examples(['Nightly export'])) }),
+])
 
 /** An entry of the audit log, as the API shows it. */
 export const Entry = v.pipe(
@@ -89,7 +92,7 @@ const sent = ({ before, actors, action, routine, from, to }: EntrySearch) => {
 export async function searchEntries(sql: TenantTransaction, search: EntrySearch): Promise<ListRow<Entry>[]> {
   const { at, id, actors, action, routine, from, to } = sent(search)
   const rows = await sql<EntryRow>`
-    select e.id, e.occurred_at::text, e.action, e.actor_id, e.actor_email, e.actor_name, e.target_type, e.target_id, e.target_name,
+    select e.id, e.occurred_at::text, e.action, e.actor_id, e.actor_email, e.actor_name, e.key_id, e.key_name, e.target_type, e.target_id, e.target_name,
            e.before, e.after, e.request_id, e.client_request_id, e.ip_hash
       from app.search_audit_log(
         ${at}::text::timestamptz, ${id}, ${actors}::text::uuid[], ${action}, ${routine}, ${from}::text::timestamptz,
@@ -128,6 +131,8 @@ interface EntryRow extends Omit<Entry, 'actor' | 'target'> {
   readonly actor_id: string | null
   readonly actor_email: string
   readonly actor_name: string | null
+  readonly key_id: string | null
+  readonly key_name: string
   readonly target_type: string
   readonly target_id: string | null
   readonly target_name: string | null
@@ -142,6 +147,12 @@ const entryOf = (row: EntryRow): Entry => ({
   request_id: row.request_id,
   client_request_id: row.client_request_id,
   ip_hash: row.ip_hash,
-  actor: row.actor_id === null ? null : { id: row.actor_id, email: row.actor_email, full_name: row.actor_name },
+  actor: actorOf(row),
   target: { type: row.target_type, id: row.target_id, name: row.target_name },
 })
+
+function actorOf(row: EntryRow): Entry['actor'] {
+  if (row.key_id !== null) return { type: 'key', id: row.key_id, name: row.key_name }
+  if (row.actor_id === null) return null
+  return { type: 'user', id: row.actor_id, email: row.actor_email, full_name: row.actor_name }
+}

@@ -3,7 +3,7 @@ import type { RuntimeFor } from '#shared/lambda/runtime.ts'
 import { factorCodeHashes } from '#shared/factor/code.ts'
 import { seal, unseal } from '#shared/factor/factor-key.ts'
 import { otpauthUri } from '#shared/factor/totp.ts'
-import type { Principal } from '#shared/identity/session.ts'
+import type { SessionPrincipal } from '#shared/identity/session.ts'
 import { Timestamp } from '#shared/schema/timestamp.ts'
 import { keyIdOfEnvelope } from '#shared/vault/envelope.ts'
 import type { DraftRow } from './factor-queries.ts'
@@ -26,7 +26,7 @@ export const Draft = v.pipe(
 )
 
 interface Context {
-  readonly principal: Principal
+  readonly principal: SessionPrincipal
   readonly runtime: Pick<RuntimeFor<'factor-key' | 'pepper'>, 'config' | 'factorKey' | 'factorKeyPrevious' | 'pepper'>
 }
 

@@ -1,7 +1,7 @@
 import { unauthorized } from '#shared/base/problem.ts'
 import type { CallByTicket } from '#shared/db/calls.ts'
 import { rateLimited } from '#shared/http/rate-limited.ts'
-import type { Principal } from '#shared/identity/session.ts'
+import type { SessionPrincipal } from '#shared/identity/session.ts'
 import type { RuntimeFor } from '#shared/lambda/runtime.ts'
 import { digestPassword } from '#shared/password/argon2.ts'
 import { normalize } from '#shared/password/password.ts'
@@ -14,7 +14,7 @@ import { codeLimits, limitReached, provenCode } from './proven-code.ts'
 interface Context {
   readonly call: CallByTicket
   readonly client: ClientInfo
-  readonly principal: Principal
+  readonly principal: SessionPrincipal
   readonly runtime: Omit<RuntimeFor<'database' | 'pepper' | 'factor-key'>, 'database'>
 }
 

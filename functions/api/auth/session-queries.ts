@@ -11,7 +11,7 @@ import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { CsrfSecret } from '#shared/identity/csrf-secret.ts'
 import type { FactorMethod } from './factor.ts'
 import { type LiveSessionRow, sessionOf, userOf } from '#shared/identity/session-queries.ts'
-import type { Principal, Session } from '#shared/identity/session.ts'
+import type { SessionPrincipal, Session } from '#shared/identity/session.ts'
 import type { Ticket } from '#shared/identity/ticket.ts'
 import type { User } from '#shared/identity/user.ts'
 import type { Tenant, TenantStatus } from '#shared/identity/tenant.ts'
@@ -122,7 +122,7 @@ export async function listSessions(
  */
 export async function endSessions(
   sql: SessionTransaction,
-  { client, requestId, runtime, principal }: AuditContext & { readonly principal: Principal },
+  { client, requestId, runtime, principal }: AuditContext & { readonly principal: SessionPrincipal },
   { sessionId, action }: { sessionId: string | null; action: 'session.signed_out' | 'session.revoked' },
 ): Promise<number> {
   const [row] = await principal.ticket.present(

@@ -1,11 +1,11 @@
 import { unauthorized } from '#shared/base/problem.ts'
-import type { Principal } from '#shared/identity/session.ts'
+import type { SessionPrincipal } from '#shared/identity/session.ts'
 import type { SteppedSession } from './factor-queries.ts'
 import { tokenReply } from './signed-in.ts'
 
 /** Returns the reply with the new token of a session that has stepped up. */
 export function steppedReply(
-  { principal }: { principal: Principal },
+  { principal }: { principal: SessionPrincipal },
   token: string,
   stepped: SteppedSession | undefined,
 ) {

@@ -18,7 +18,7 @@ export async function searchDeals(
   const [createdAt, id] = before ?? END
   const pattern = q === null ? null : `%${q.replace(/[\\%_]/g, '\\$&')}%`
   const rows = await sql<ListedDeal & { readonly sort_key: string }>`
-    select d.id, d.number, d.customer_name, d.status, d.currency, d.created_by, d.created_at, d.updated_at,
+    select d.id, d.number, d.customer_name, d.status, d.currency, d.created_by, d.created_by_key, d.created_at, d.updated_at,
            (select round(coalesce(sum(l.total), 0), app.minor_unit(d.currency)) from app.deal_lines l
              where l.tenant_id = d.tenant_id and l.deal_id = d.id) as total,
            to_json(d.created_at) as sort_key
@@ -38,7 +38,7 @@ export async function findDeal(sql: TenantTransaction, id: string): Promise<Deal
   // Both statements travel together. Separate rows keep prices decimal: in JSON they would be floating-point numbers.
   const [[deal], lines] = await Promise.all([
     sql<ListedDeal>`
-      select d.id, d.number, d.customer_name, d.status, d.currency, d.created_by, d.created_at, d.updated_at,
+      select d.id, d.number, d.customer_name, d.status, d.currency, d.created_by, d.created_by_key, d.created_at, d.updated_at,
              (select round(coalesce(sum(l.total), 0), app.minor_unit(d.currency)) from app.deal_lines l
                where l.tenant_id = d.tenant_id and l.deal_id = d.id) as total
         from app.deals d
@@ -69,7 +69,7 @@ export async function insertDeal(sql: TenantTransaction, { customerName }: { cus
     insert into app.deals (tenant_id, customer_name, currency)
     select t.id, ${customerName}, t.currency
       from app.tenants t where t.id = (select app.current_tenant()) for key share
-    returning id, number, customer_name, status, currency, created_by, created_at, updated_at,
+    returning id, number, customer_name, status, currency, created_by, created_by_key, created_at, updated_at,
               round(0::numeric, app.minor_unit(currency)) as total`
   if (row === undefined) throw new Error('the deal was not inserted')
   return { ...row, lines: [] }

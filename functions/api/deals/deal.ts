@@ -32,6 +32,7 @@ export const ListedDeal = v.pipe(
     status: v.picklist(STATUSES),
     currency: v.pipe(v.string(), v.examples(['USD'])),
     created_by: v.nullable(Id),
+    created_by_key: v.nullable(Id),
     created_at: Timestamp,
     updated_at: Timestamp,
     total: v.optional(Total),

@@ -51,6 +51,7 @@ const fields = {
   approved_at: v.nullable(Timestamp),
   approved_by: v.nullable(Id),
   created_by: v.nullable(Id),
+  created_by_key: v.nullable(Id),
   created_at: Timestamp,
 }
 

@@ -13,7 +13,7 @@ export async function searchDesigns(
 ): Promise<ListRow<ListedDesign>[]> {
   const [createdAt, id] = before ?? END
   const rows = await sql<ListedDesign & { readonly sort_key: string }>`
-    select d.id, d.name, d.approved_at, d.approved_by, d.created_by, d.created_at, to_json(d.created_at) as sort_key,
+    select d.id, d.name, d.approved_at, d.approved_by, d.created_by, d.created_by_key, d.created_at, to_json(d.created_at) as sort_key,
            (select json_build_object('id', a.id, 'file_name', a.file_name, 'media_type', a.media_type,
                      'size_bytes', a.size_bytes, 'sha256', a.sha256, 'is_primary', a.is_primary, 'created_at', a.created_at)
               from app.design_assets a
@@ -32,7 +32,7 @@ export async function searchDesigns(
 /** Returns the design with its assets, oldest first, or null. */
 export async function findDesign(sql: TenantTransaction, id: string): Promise<Design | null> {
   const [row] = await sql<Design>`
-    select d.id, d.name, d.approved_at, d.approved_by, d.created_by, d.created_at,
+    select d.id, d.name, d.approved_at, d.approved_by, d.created_by, d.created_by_key, d.created_at,
            (select coalesce(json_agg(json_build_object('id', a.id, 'file_name', a.file_name, 'media_type', a.media_type,
                      'size_bytes', a.size_bytes, 'sha256', a.sha256, 'is_primary', a.is_primary, 'created_at', a.created_at)
                      order by a.created_at, a.id), '[]')
@@ -46,7 +46,7 @@ export async function findDesign(sql: TenantTransaction, id: string): Promise<De
 export async function insertDesign(sql: TenantTransaction, { name }: { name: string }): Promise<Design> {
   const [row] = await sql<Omit<Design, 'assets'>>`
     insert into app.designs (tenant_id, name) values (app.current_tenant(), ${name})
-    returning id, name, approved_at, approved_by, created_by, created_at`
+    returning id, name, approved_at, approved_by, created_by, created_by_key, created_at`
   if (row === undefined) throw new Error('the design was not inserted')
   return { ...row, assets: [] }
 }

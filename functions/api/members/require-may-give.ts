@@ -3,12 +3,16 @@ import { forbidden } from '#shared/base/problem.ts'
 import { mayGive } from '#shared/identity/may-give.ts'
 import { findPermissions } from '#shared/identity/role-queries.ts'
 import type { Role } from '#shared/identity/role.ts'
+import type { TenantPrincipal } from '#shared/identity/session.ts'
 
 /**
  * Throws a 403 unless the principal may give each role, and so take it away. Also where nothing is written: the database asks only
  * at a write (TN430).
  */
-export async function requireMayGive({ sql, principal }: MemberContext, ...roles: readonly Role[]): Promise<void> {
+export async function requireMayGive(
+  { sql, principal }: MemberContext & { readonly principal: TenantPrincipal },
+  ...roles: readonly Role[]
+): Promise<void> {
   // They travel in one round trip.
   const permitted = await Promise.all(roles.map(({ id }) => findPermissions(sql, id)))
   const given = roles.map(({ rank }, index) => ({ rank, permissions: permitted[index] ?? [] }))

@@ -20,7 +20,7 @@ const Change = v.pipe(
       schema: v.literal(1),
       occurred_at: v.pipe(v.string(), v.isoTimestamp(), v.examples(['2026-11-02T09:30:00.000Z'])),
       tenant_id: Id,
-      actor: v.object({ type: v.picklist(['user', 'platform']), id: v.nullable(Id) }),
+      actor: v.object({ type: v.picklist(['user', 'key', 'platform']), id: v.nullable(Id) }),
       subject: v.object({
         type: Code,
         id: v.nullable(Id),

@@ -3,7 +3,7 @@ import { Problem, type ProblemKind } from '#shared/base/problem.ts'
 import { isPermission } from '#shared/identity/permissions.ts'
 import type { RuntimeFor } from '#shared/lambda/runtime.ts'
 import { hasSteppedUp } from '#shared/identity/has-stepped-up.ts'
-import { checkSession, requireTenant, sentToken } from '#shared/identity/check-session.ts'
+import { checkSession, requireTenant, sentCredential } from '#shared/identity/check-session.ts'
 import { authenticateForService, type ProvenPrincipal } from '#shared/identity/session-queries.ts'
 import type { TenantPrincipal } from '#shared/identity/session.ts'
 import type { worker } from './worker.ts'
@@ -33,8 +33,9 @@ export async function authorize(
     log.info('authorization refused', { request_id: requestId, status, permission, reason })
     return { outcome: 'refused', status, ...(slug === undefined ? {} : { slug }) }
   }
-  const token = sentToken(authorization)
-  const principal = typeof token === 'string' ? await checkSession(runtime, token, authenticateForService) : token
+  const sent = sentCredential(authorization)
+  if ('kind' in sent && sent.kind === 'key') return refused('no API key is taken here', 401)
+  const principal = 'cause' in sent ? sent : await checkSession(runtime, sent.token, authenticateForService)
   if ('cause' in principal) return refused(principal.reason, 401)
   const known = permission === null || isPermission(permission)
   try {

@@ -233,6 +233,7 @@ async function setStatus(sql: Sql, { slug, status }: Of<'set-status'>, { audit, 
   if (!mayBecome(before, status)) throw new Refused(`The tenant is ${before} and cannot become ${status}`)
   const open = await queries.setStatus(scoped, id, status)
   const ended = open ? 0 : await queries.endTenantSessions(scoped, id)
+  if (!open) await queries.awaitKeys(scoped, id)
   if (!open) await queries.awaitServices(scoped, id)
   await audit(id, {
     action: 'tenant.status_changed',

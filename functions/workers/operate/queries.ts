@@ -80,6 +80,11 @@ export async function endTenantSessions(sql: TenantTransaction, tenantId: string
   return ended.length
 }
 
+/** Waits for the writes of the tenant's API keys, which find its status later. */
+export async function awaitKeys(sql: TenantTransaction, tenantId: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(app.lock_of_keys(${tenantId}))`
+}
+
 /** Waits for the background work of other services in the tenant. Later work finds the tenant's status. */
 export async function awaitServices(sql: TenantTransaction, tenantId: string): Promise<void> {
   await sql`select from app.service_tenants where tenant_id = ${tenantId} order by role for no key update`

@@ -1,22 +1,60 @@
-import { unauthorized } from '#shared/base/problem.ts'
-import { requiresSession } from '#shared/http/access.ts'
+import { forbidden, unauthorized } from '#shared/base/problem.ts'
+import { isOpenToKeys, requiresPrincipal } from '#shared/http/access.ts'
+import type { Endpoint } from '#shared/http/endpoint.ts'
+import { rateLimited } from '#shared/http/rate-limited.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { countMetric } from '#shared/base/metrics.ts'
-import { checkSession, sentToken } from '#shared/identity/check-session.ts'
+import { authenticateKey } from '#shared/identity/api-key-queries.ts'
+import {
+  checkSession,
+  type SentCredential,
+  sentCredential,
+  type Unauthenticated,
+} from '#shared/identity/check-session.ts'
+import type { Principal } from '#shared/identity/session.ts'
 import { authenticate } from '#shared/identity/session-queries.ts'
+import type { Runtime } from '#shared/lambda/runtime.ts'
+import { tokenHashes } from '#shared/secret/secret.ts'
 
-/** Resolves the session token to the principal, in one statement. Every cause of refusal gets the same 401. */
+/**
+ * Resolves the session token or the API key to the principal, in one statement. Every cause of refusal gets the same 401. A live key on a
+ * route that is not open to keys gets a 403, and so does a session on a route for keys.
+ */
 export const bearer = (): Middleware => ({
   before: async ({ context }) => {
     const { endpoint, runtime } = matched(context.request)
-    const sent = sentToken(context.request.headers.all('authorization'))
-    if (typeof sent === 'string') context.request.sentToken = sent
-    if (!requiresSession(endpoint.access)) return
-    const checked = typeof sent === 'string' ? await checkSession(runtime, sent, authenticate) : sent
+    const sent = sentCredential(context.request.headers.all('authorization'))
+    if ('kind' in sent && sent.kind === 'session') context.request.sentToken = sent.token
+    if (!requiresPrincipal(endpoint.access)) return
+    const checked = 'kind' in sent ? await check(runtime, endpoint, sent) : sent
     if ('cause' in checked) {
       countMetric('Unauthorized', checked.cause)
       throw unauthorized(checked.reason, checked.tokenSent)
     }
     context.request.principal = checked
+    if (checked.kind === 'key' && !isOpenToKeys(endpoint)) throw forbidden('the route is not open to API keys')
+    if (checked.kind === 'session' && endpoint.access === 'key') throw forbidden('the route is for API keys')
   },
 })
+
+// A key has no session to show. GET /v1/api-keys/current is what this is for a person.
+const SHOWS_SESSION = 'GET /v1/auth/session'
+
+async function check(
+  runtime: Runtime,
+  { route }: Endpoint,
+  { kind, token }: SentCredential,
+): Promise<Principal | Unauthenticated> {
+  if (kind === 'session') return checkSession(runtime, token, authenticate)
+  const { database, config } = runtime
+  const found =
+    route === SHOWS_SESSION
+      ? null
+      : await authenticateKey(database.call.repeatable, tokenHashes(runtime, token), config.apiKey.limit)
+  if (found === null) return { cause: 'unknown', reason: 'no live API key has this text', tokenSent: true }
+  if ('kind' in found) return found
+  throw rateLimited({
+    limit: { name: 'api-key', limit: config.apiKey.limit, windowSeconds: 60 },
+    retryAfterSeconds: found.retryAfterSeconds,
+  })
+}

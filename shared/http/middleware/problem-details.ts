@@ -19,7 +19,8 @@ export const problemDetails = (baseUrl: string, show: ShowProblem = showProblem)
       client_request_id: state.client.requestId ?? undefined,
       route: state.matched === null ? null : `${state.matched.endpoint.method} ${state.matched.endpoint.path}`,
       status: problem.status,
-      user_id: state.principal?.user.id,
+      user_id: state.principal?.kind === 'session' ? state.principal.user.id : undefined,
+      key_id: state.principal?.kind === 'key' ? state.principal.key.id : undefined,
       tenant_id: state.principal?.tenant?.id,
     }
     if (problem.status === 403) countMetric('Forbidden')

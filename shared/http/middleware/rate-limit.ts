@@ -1,4 +1,4 @@
-import { requiresSession } from '#shared/http/access.ts'
+import { requiresPrincipal } from '#shared/http/access.ts'
 import { rateLimited } from '#shared/http/rate-limited.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { countAttempt } from '#shared/rate-limit/queries.ts'
@@ -11,7 +11,7 @@ export const rateLimit = (): Middleware => ({
     if (endpoint.limits === null || endpoint.opener === 'by call') return
     const { config, database, limiter, pepper } = runtime
     const limits = endpoint.limits({ body, principal, client, config, pepper })
-    const refusal = await (requiresSession(endpoint.access)
+    const refusal = await (requiresPrincipal(endpoint.access)
       ? countAttempt(database.call.repeatable, limits).then((counted) => counted.refusal)
       : limiter.attempt(limits))
     if (refusal !== null) throw rateLimited(refusal)

@@ -1,7 +1,7 @@
 import { encodeSession, PREFER_SESSION, SESSION_HEADER } from '#shared/identity/session-header.ts'
 import { FIXED_HEADERS } from '#shared/http/fixed-headers.ts'
 import { type Middleware, type PipelineContext, type RequestState, responseId } from '#shared/http/request.ts'
-import { describePrincipal, type Principal } from '#shared/identity/session.ts'
+import { describePrincipal, type SessionPrincipal } from '#shared/identity/session.ts'
 
 /** Sets the common headers on every response, also on a failure. */
 export const responseHeaders = (): Middleware => ({ after: finish, onError: finish })
@@ -21,7 +21,7 @@ function finish(request: {
     'cache-control': response.statusCode < 400 ? (state.matched?.endpoint.cache ?? 'no-store') : 'no-store',
     ...FIXED_HEADERS,
     ...(tenant === null ? {} : { 'x-tenant-id': tenant.id }),
-    ...(principal === null ? {} : sessionHeader(state, principal)),
+    ...(principal?.kind === 'session' ? sessionHeader(state, principal) : {}),
     ...response.headers,
   }
 }
@@ -30,7 +30,7 @@ function finish(request: {
 const MOST_CHARACTERS = 8192
 
 /** A write may have changed the session, so only a read brings it along. */
-function sessionHeader({ matched, headers }: RequestState, principal: Principal) {
+function sessionHeader({ matched, headers }: RequestState, principal: SessionPrincipal) {
   if (matched?.endpoint.method !== 'GET' || headers.get('prefer') !== PREFER_SESSION.prefer) return {}
   const session = encodeSession(describePrincipal(principal))
   return session.length > MOST_CHARACTERS ? {} : { [SESSION_HEADER]: session }

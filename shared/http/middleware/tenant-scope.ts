@@ -11,7 +11,7 @@ export const tenantScope = (): Middleware => ({
     const { access, stepUp } = endpoint
     if (isTenantAccess(access)) requireAccess(context.request, access)
     const { principal } = context.request
-    if (stepUp !== null && principal !== null) requireStepUp(principal, stepUp, runtime.config.factor)
+    if (stepUp !== null && principal?.kind === 'session') requireStepUp(principal, stepUp, runtime.config.factor)
   },
 })
 

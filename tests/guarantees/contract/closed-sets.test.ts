@@ -1,7 +1,7 @@
 import { afterAll, expect, it } from 'vitest'
 import { AUDIT_ACTIONS } from '#shared/audit/actions.ts'
 import { isTenantAccess } from '#shared/http/access.ts'
-import { EVERY_PERMISSION, PERMISSIONS } from '#shared/identity/permissions.ts'
+import { EVERY_PERMISSION, mayKeysHold, PERMISSIONS } from '#shared/identity/permissions.ts'
 import { LANGUAGES } from '#shared/schema/language.ts'
 import { SERVICE_SCOPES } from '#shared/identity/service-key.ts'
 import { TENANT_STATUSES } from '#shared/identity/tenant.ts'
@@ -21,6 +21,15 @@ it('gives every permission of the list, and every one that an endpoint requires,
     if (isTenantAccess(endpoint.access) && endpoint.access.permission !== null)
       expect(held, endpoint.route).toContain(endpoint.access.permission)
   }
+})
+
+it('lets API keys hold what the list says: a missing line is the row for app.key_permissions', async () => {
+  const rows = await (await database).admin<{ permission: string }[]>`select permission from app.key_permissions`
+  expect(new Set(rows.map(({ permission }) => `('${permission}')`))).toEqual(
+    new Set(PERMISSIONS.filter(mayKeysHold).map((permission) => `('${permission}')`)),
+  )
+  for (const never of ['company.write', 'design.approve', 'member.manage', 'vendor.manage'] as const)
+    expect(mayKeysHold(never), never).toBe(false)
 })
 
 it('publishes the actions that have an event, with its keys: a missing line is the row for app.event_actions', async () => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { GATEWAY_RESPONSES } from '#infra/gateway.ts'
 import { derivedFiles } from '#infra/tools/openapi.ts'
 import { parseConfig } from '#shared/base/config.ts'
-import { isTenantAccess } from '#shared/http/access.ts'
+import { isOpenToKeys, isTenantAccess, requiresSession } from '#shared/http/access.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { openApiDocument } from '#shared/http/openapi.ts'
 import { noContent, ok } from '#shared/http/reply.ts'
@@ -34,10 +34,15 @@ describe('the API document', () => {
     for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z]+$/)
   })
 
-  it.each(routes)('states who may call $name', ({ name, endpoint: { access } }) => {
+  it.each(routes)('states who may call $name', ({ name, endpoint }) => {
+    const { access } = endpoint
     const { security, responses, 'x-permission': permission } = operationOf(name)
-    const scheme = access === 'service' ? 'service' : 'session'
-    expect(security).toEqual(access === 'anyone' ? [] : [{ [scheme]: [] }])
+    const schemes = [
+      ...(requiresSession(access) ? ['session'] : []),
+      ...(isOpenToKeys(endpoint) ? ['apiKey'] : []),
+      ...(access === 'service' ? ['service'] : []),
+    ]
+    expect(security).toEqual(schemes.map((scheme) => ({ [scheme]: [] })))
     expect(permission).toBe((isTenantAccess(access) && access.permission) || undefined)
     if (access !== 'anyone') expect(responses).toHaveProperty('401')
   })

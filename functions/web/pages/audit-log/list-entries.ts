@@ -45,7 +45,7 @@ export const listEntries = page({
 function logView(context: ShopUi, query: Query, found: Found | null, texted: ActionTexts): View {
   const { auditLog: texts } = context.t
   const { action, from, to, sign_ins: signIns } = query
-  const people = found === null ? [] : peopleOf(query, found)
+  const people = found === null ? [] : peopleOf(texts, query, found)
   return view({
     title: texts.title,
     content: html`${found !== null && onPaper(context, query, people, { look: 'paper', actions: texted })}
@@ -85,9 +85,10 @@ const actions = (labels: ActionTexts) =>
     .toSorted((a, b) => a.label.localeCompare(b.label))
 
 /** Returns whose entries are shown: those whom the search found, or the one who was chosen of them. Nobody: there is no such filter. */
-function peopleOf({ actor }: Query, { people, log }: Found): readonly Person[] {
+function peopleOf(texts: ShopUi['t']['auditLog'], { actor }: Query, { people, log }: Found): readonly Person[] {
   const chosen = log?.data.find((entry) => actor !== null && entry.actor?.id === actor)?.actor
-  return chosen === undefined || chosen === null ? people : [chosen]
+  if (chosen === undefined || chosen === null) return people
+  return [chosen.type === 'key' ? { id: chosen.id, email: '', full_name: texts.key(chosen.name) } : chosen]
 }
 
 /** Whose entries are shown, each with a link to theirs alone. */

@@ -15,8 +15,10 @@ export interface Said {
 }
 
 /** Returns who did it, in words. */
-export const actorOf = (texts: Texts['auditLog'], { actor }: Entry): string =>
-  actor === null ? texts.system : (actor.full_name ?? shownEmail(actor.email))
+export function actorOf(texts: Texts['auditLog'], { actor }: Pick<Entry, 'actor'>): string {
+  if (actor === null) return texts.system
+  return actor.type === 'key' ? texts.key(actor.name) : (actor.full_name ?? shownEmail(actor.email))
+}
 
 /** Says an entry as a sentence. */
 export function say(texts: Texts['auditLog'], entry: Entry, words: Words): Said {

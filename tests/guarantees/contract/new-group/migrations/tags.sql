@@ -18,6 +18,7 @@ comment on table app.tags is 'tenant: id, tenant_id, name, words, created_at; ke
 
 select app.grant_permission('tag.read', 'admin', 'sales', 'viewer');
 select app.grant_permission('tag.write', 'admin', 'sales');
+insert into app.key_permissions values ('tag.read'), ('tag.write');
 
 insert into app.event_actions values
   ('tag.created', '{}'),

@@ -4,11 +4,13 @@ set local role identity_owner;
 -- The entries with the names that the tenant's members may see: of the actor and of the target. A null name: the tenant knows it no longer.
 create view app.audit_entries with (security_invoker = true) as
 select a.id, a.occurred_at, a.action, a.target_type, a.target_id, a.before, a.after, a.request_id, a.client_request_id,
-       encode(a.ip_hash, 'hex') as ip_hash, u.id as actor_id, u.email as actor_email, u.full_name as actor_name,
+       encode(a.ip_hash, 'hex') as ip_hash, u.id as actor_id, u.email as actor_email, u.full_name as actor_name, k.id as key_id, k.name as key_name,
        case a.target_type
          when 'membership' then (select coalesce(p.full_name, p.email)::text
                                    from app.memberships m join app.users p on p.id = m.user_id where m.id = a.target_id)
          when 'user' then (select coalesce(p.full_name, p.email)::text from app.users p where p.id = a.target_id)
+         -- An open one or a used one. The policy shows those of the tenant alone.
+         when 'api_key' then (select t.name::text from app.api_keys t where t.id = a.target_id)
          -- An open one or a used one. The policy shows those of the tenant alone.
          when 'invitation' then (select i.email::text from app.tokens i where i.id = a.target_id)
          when 'deal' then (select d.number::text from app.deals d where d.id = a.target_id)
@@ -18,7 +20,8 @@ select a.id, a.occurred_at, a.action, a.target_type, a.target_id, a.before, a.af
          when 'sync_run' then (select v.name from app.sync_runs r join app.vendors v on v.code = r.vendor where r.id = a.target_id)
        end as target_name
   from app.audit_log a
-  left join app.users u on u.id = a.actor_user_id;
+  left join app.users u on u.id = a.actor_user_id
+  left join app.api_keys k on k.id = a.actor_key_id;
 grant select on app.audit_entries to identity_app;
 
 -- Returns where up to p_most entries of the tenant of the transaction are, newest first, from those before a position. p_actors and
@@ -47,15 +50,16 @@ begin
   if p_action is not null then
     return query select e.occurred_at, e.id from app.audit_log e
       where (e.action, e.occurred_at, e.id) < (p_action, p_before, p_before_id) and (e.action, e.occurred_at) >= (p_action, p_from)
-        and e.occurred_at >= p_from and e.occurred_at < v_until and (p_actors is null or e.actor_user_id = any (p_actors))
+        and e.occurred_at >= p_from and e.occurred_at < v_until and (p_actors is null or coalesce(e.actor_user_id, e.actor_key_id) = any (p_actors))
       order by e.action desc, e.occurred_at desc, e.id desc limit p_most;
   elsif p_actors is not null then
     return query select f.occurred_at, f.id from unnest(p_actors) as actor (id) cross join lateral (
         select e.occurred_at, e.id from app.audit_log e
-         where (e.actor_user_id, e.occurred_at, e.id) < (actor.id, p_before, p_before_id) and (e.actor_user_id, e.occurred_at) >= (actor.id, p_from)
+         where (coalesce(e.actor_user_id, e.actor_key_id), e.occurred_at, e.id) < (actor.id, p_before, p_before_id)
+           and (coalesce(e.actor_user_id, e.actor_key_id), e.occurred_at) >= (actor.id, p_from)
            and e.occurred_at >= p_from and e.occurred_at < v_until
            and (p_routine or e.action not in ('session.tenant_selected', 'session.signed_out'))
-         order by e.actor_user_id desc, e.occurred_at desc, e.id desc limit p_most) f
+         order by coalesce(e.actor_user_id, e.actor_key_id) desc, e.occurred_at desc, e.id desc limit p_most) f
       order by f.occurred_at desc, f.id desc limit p_most;
   elsif p_routine then
     return query select e.occurred_at, e.id from app.audit_log e
