@@ -180,8 +180,8 @@ begin
     return next;
     return;
   end if;
-  perform app.enter_to_write(p_ticket, 'member.manage', true, p_step_up_seconds);
   select t.tenant_id, t.user_id into v_tenant, v_actor from app.check_ticket(p_ticket, 'session') t;
+  perform app.enter_to_write(p_ticket, 'member.manage', true, p_step_up_seconds);
   select e.refusal, e.wait_seconds, e.open_id, e.open_email, e.role_id, e.role
     into refusal, wait_seconds, v_open, email, v_role, role
     from app.examine_invitation(v_tenant, v_actor, p_email, p_role, p_resend_seconds) e;

@@ -40,7 +40,7 @@ create table app.api_keys (
   check (revoked_by is null or revoked_at is not null),
   unique (id, tenant_id),
   -- As sessions_revocation_is_a_key_change: a revocation waits for the writes of the key, and the time of its use does not.
-  constraint api_keys_revocation_is_a_key_change unique (id, revoked_at)
+  constraint api_keys_revocation_is_a_key_change unique (tenant_id, id, revoked_at)
 ) with (fillfactor = 70);
 create index api_keys_by_age on app.api_keys (tenant_id, created_at, id);
 create index api_keys_by_expiry on app.api_keys (expires_at) where revoked_at is null;
@@ -54,8 +54,7 @@ select app.enforce_tenant('app.api_keys');
 create policy gate on app.api_keys to identity_gate using (true);
 comment on policy gate on app.api_keys is 'finds a key by its hash before its tenant is known';
 grant select (id, tenant_id, name, hint, previous_expires_at, created_by, created_at, expires_at, last_used_at, rotated_at, revoked_at,
-              revoked_by) on app.api_keys to identity_app, identity_operator;
-grant update (revoked_at) on app.api_keys to identity_operator;
+              revoked_by) on app.api_keys to identity_app;
 grant select, insert (tenant_id, name, key_hash, hint, created_by, expires_at),
   update (name, key_hash, hint, generation, previous_hash, previous_expires_at, expires_at, last_used_at, rotated_at, revoked_at, revoked_by,
           warned_days) on app.api_keys to identity_gate;
@@ -73,7 +72,7 @@ create trigger api_key_permissions_stay before update or delete on app.api_key_p
 select app.enforce_tenant('app.api_key_permissions');
 create policy gate on app.api_key_permissions to identity_gate using (true);
 comment on policy gate on app.api_key_permissions is 'reads the permissions of a key';
-grant select on app.api_key_permissions to identity_app, identity_operator;
+grant select on app.api_key_permissions to identity_app;
 grant select, insert on app.api_key_permissions to identity_gate;
 
 -- Who did it may be a key. Postgres checks the rows that are there by a query. There are none.
@@ -222,12 +221,11 @@ create function app.create_api_key(
   as $$
 #variable_conflict use_column
 declare
-  v_ticket record;
+  v_ticket record := app.check_ticket(p_ticket, 'session');
   v_held jsonb;
   v_expires_at timestamptz := coalesce(p_expires_at, now() + make_interval(secs => p_ttl_seconds));
 begin
   perform app.enter_to_write(p_ticket, 'member.manage', true, p_step_up_seconds);
-  v_ticket := app.check_ticket(p_ticket, 'session');
   select r.permissions into v_held
     from app.memberships m join app.roles r on r.id = m.role_id
    where m.tenant_id = v_ticket.tenant_id and m.user_id = v_ticket.user_id and m.accepted_at is not null and m.revoked_at is null;
@@ -316,11 +314,12 @@ create function app.lock_api_key(p_ticket bytea, p_key uuid, p_step_up_seconds i
   set search_path = pg_catalog, pg_temp
   as $$
 declare
+  v_ticket record := app.check_ticket(p_ticket, 'session');
   v_key app.api_keys;
 begin
   perform app.enter_to_write(p_ticket, 'member.manage', true, p_step_up_seconds);
   perform pg_advisory_xact_lock(app.lock_of_key(p_key));
-  select k.* into v_key from app.api_keys k where k.id = p_key and k.tenant_id = app.current_tenant() for update;
+  select k.* into v_key from app.api_keys k where k.id = p_key and k.tenant_id = v_ticket.tenant_id for update;
   return v_key;
 end
 $$;
@@ -432,18 +431,45 @@ $$;
 comment on function app.revoke_sent_key is
   'owner: identity_gate; proof: api key; callers: identity_app, identity_operator; definer: finds a key of any tenant by its hash';
 
--- Returns the tenant of a key, for an operator who knows its id.
-create function app.tenant_of_api_key(p_key uuid) returns uuid
+-- Revokes a key by its id, for an operator, and returns its tenant. Returns null when no live key has the id. The caller audits it.
+create function app.end_api_key(p_key uuid) returns uuid
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_tenant uuid;
+begin
+  perform app.mark_revocation();
+  perform pg_advisory_xact_lock(app.lock_of_key(p_key));
+  update app.api_keys k set revoked_at = now() where k.id = p_key and k.revoked_at is null returning k.tenant_id into v_tenant;
+  return v_tenant;
+end
+$$;
+comment on function app.end_api_key is
+  'owner: identity_gate; proof: none; callers: identity_operator; definer: finds a key of any tenant by its id';
+
+-- Returns the keys of a tenant, the newest first, for an operator.
+create function app.api_keys_of_tenant(p_tenant uuid)
+  returns table (id uuid, name text, hint text, permissions jsonb, status text, created_at timestamptz, expires_at timestamptz,
+                 last_used_at timestamptz, revoked_at timestamptz)
   language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
+#variable_conflict use_column
 begin
-  return (select k.tenant_id from app.api_keys k where k.id = p_key);
+  return query
+    select k.id, k.name::text, k.hint,
+           (select jsonb_agg(p.permission order by p.permission) from app.api_key_permissions p
+             where p.tenant_id = k.tenant_id and p.api_key_id = k.id),
+           case when k.revoked_at is not null then 'revoked' when k.expires_at <= now() then 'expired' else 'live' end,
+           k.created_at, k.expires_at, k.last_used_at, k.revoked_at
+      from app.api_keys k where k.tenant_id = p_tenant order by k.created_at desc, k.id desc;
 end
 $$;
-comment on function app.tenant_of_api_key is
-  'owner: identity_gate; proof: none; callers: identity_operator; definer: finds a key of any tenant by its id';
+comment on function app.api_keys_of_tenant is
+  'owner: identity_gate; proof: none; callers: identity_operator; definer: lists the keys of any tenant';
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.api_keys is
@@ -458,4 +484,4 @@ comment on table app.api_key_permissions is
 select app.give(
   'app.lock_of_keys', 'app.lock_of_key', 'app.require_api_key', 'app.enter_by_key', 'app.authenticate_key',
   'app.create_api_key', 'app.is_life_of_key', 'app.key_name_taken', 'app.audit_key', 'app.mail_about_key', 'app.lock_api_key',
-  'app.rename_api_key', 'app.rotate_api_key', 'app.revoke_api_key', 'app.revoke_sent_key', 'app.tenant_of_api_key');
+  'app.rename_api_key', 'app.rotate_api_key', 'app.revoke_api_key', 'app.revoke_sent_key', 'app.end_api_key', 'app.api_keys_of_tenant');

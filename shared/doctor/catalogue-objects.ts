@@ -41,8 +41,13 @@ export const OPEN_POLICIES: readonly OpenPolicy[] = [
   { policy: 'app.sessions operator_all', role: 'identity_operator', command: 'all' },
 ]
 
-/** The keys that are unique across tenants on purpose: a violation reveals that another tenant uses the value. Nobody chooses the id of a role. */
-export const GLOBAL_KEYS: readonly string[] = ['app.tenants(slug)', 'app.roles(id)']
+/** The keys that are unique across tenants on purpose: a violation reveals that another tenant uses the value. Nobody chooses the id of a role, nor the hash of an API key. */
+export const GLOBAL_KEYS: readonly string[] = [
+  'app.tenants(slug)',
+  'app.roles(id)',
+  'app.api_keys(key_hash)',
+  'app.api_keys(previous_hash)',
+]
 
 /** The functions without a search_path, because every read calls them: each name in them is qualified. */
 export const QUALIFIED = DEFINERS.filter(([, { qualified }]) => qualified !== undefined).map(([signature]) => signature)

@@ -3,6 +3,7 @@ import type postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MIGRATIONS } from '#infra/local/postgres/database.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
+import { type MintedKey, mintKey } from '#tests/support/minted-key.ts'
 import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { ticketOf } from '#tests/support/proof.ts'
 import { ofKind } from './forged-tickets.ts'
@@ -13,6 +14,7 @@ let sql: postgres.ReservedSql
 let tenant = ''
 let user = ''
 let session = ''
+let key: MintedKey
 /** The ticket of a session with each byte of a kind, in hex. */
 const tickets: Record<string, string> = {}
 /** Every SECURITY DEFINER function that takes a ticket or a proof, with the arguments of a call. */
@@ -30,6 +32,8 @@ beforeAll(async () => {
   await sql`begin`
   const ticket = (await ticketOf(sql, session)).toString('hex')
   for (const [kind, byte] of Object.entries(KINDS)) tickets[kind] = await forged(ticket, byte)
+  key = await mintKey(sql, { tenant, permissions: ['company.read'] })
+  tickets['key'] = await made(`encode(app.seal_ticket('key', $1, $2, p_role => 0), 'hex')`, [tenant, key.id])
   for (const kind of ['job', 'operator'])
     tickets[kind] = await made(`encode(app.seal_ticket($1, $2, p_may_write => true), 'hex')`, [kind, tenant])
   takers = await sql<typeof takers>`
@@ -93,11 +97,12 @@ describe('a ticket', () => {
   })
 
   const ANY = new Set(['enter_to_read', 'enter_to_write'])
+  const OF_KEYS = new Set([...ANY, 'service_proof', 'enter'])
   it.each<[Kind, (name: string) => boolean]>([
     ['session', () => true],
     ['job', (name) => ANY.has(name)],
     ['operator', (name) => ANY.has(name)],
-    ['key', () => false],
+    ['key', (name) => OF_KEYS.has(name)],
     ['unknown', () => false],
     ['none', () => false],
   ])('of the kind %s is accepted by the functions of its kind alone', async (kind, accepts) => {
@@ -108,13 +113,13 @@ describe('a ticket', () => {
     }
   })
 
-  it('of a kind is no ticket of another kind for app.check_ticket, and a key is of none', async () => {
+  it('of a kind is no ticket of another kind for app.check_ticket', async () => {
     const check = "select kind from app.check_ticket(decode($1, 'hex'), variadic $2::text::text[])"
     const kinds = Object.keys(KINDS)
     for (const kind of kinds) {
       for (const wanted of kinds) {
         const { code } = await attempt(sql, check, [tickets[kind] ?? '', `{${wanted}}`])
-        const known = ['session', 'job', 'operator'].includes(kind)
+        const known = ['session', 'key', 'job', 'operator'].includes(kind)
         expect(code, `${kind} as ${wanted}`).toBe(known && kind === wanted ? '' : 'TN500')
       }
     }
@@ -144,6 +149,20 @@ describe('a ticket', () => {
       at_sign_in: true,
       may_write: null,
     })
+  })
+
+  it('of a key says which key it is, and neither a user nor a session', async () => {
+    const [found] = await sql`
+      select t.* from app.check_ticket(decode(${tickets['key'] ?? ''}, 'hex'), 'key') t`
+    const nothing = {
+      user_id: null,
+      session_id: null,
+      role_id: null,
+      method: null,
+      signed_in_at: null,
+      may_write: null,
+    }
+    expect(found).toEqual({ kind: 'key', tenant_id: tenant, key_id: key.id, generation: 0, ...nothing })
   })
 
   it('of a job or an operator that may read writes nothing', async () => {
