@@ -292,20 +292,86 @@ end
 $$;
 comment on function app.audit_key is 'callers: identity_gate';
 
--- Adds a mail about a key of the transaction's tenant for each of its owners and, if they are still a member, for the user who made it. Each gets one mail for
--- each reason.
+-- Adds a mail about a key of the transaction's tenant. That it was `created` goes to the owners and to who made it. That it expires goes to
+-- who made it if they are still a member, and otherwise to the owners. Each gets one mail for each reason and expiry.
 create function app.mail_about_key(p_key uuid, p_reason text) returns void
   language plpgsql volatile
   set search_path = pg_catalog, pg_temp
   as $$
 begin
   perform app.enqueue('mail', jsonb_build_object('template', 'api-key', 'user_id', m.user_id, 'api_key_id', k.id, 'reason', p_reason),
-                      'api-key ' || k.id || ' ' || p_reason || ' ' || m.user_id)
+                      'api-key ' || k.id || ' ' || p_reason || ' ' || extract(epoch from k.expires_at) || ' ' || m.user_id)
      from app.api_keys k join app.memberships m on m.tenant_id = k.tenant_id and m.accepted_at is not null and m.revoked_at is null
-    where k.id = p_key and (m.role_id = 1 or m.user_id = k.created_by);
+    where k.id = p_key and (
+      m.user_id = k.created_by
+      or m.role_id = 1 and (p_reason = 'created' or not exists (
+        select from app.memberships c
+         where c.tenant_id = k.tenant_id and c.user_id = k.created_by and c.accepted_at is not null and c.revoked_at is null)));
 end
 $$;
 comment on function app.mail_about_key is 'callers: identity_gate';
+
+-- For the job `maintain`: mails that keys expire in 14 and in 3 days, for up to p_batch keys, and returns for how many. A key that was made or
+-- prolonged for a shorter time gets no mail of the longer one.
+create function app.warn_of_expiring_keys(p_batch integer) returns integer
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v record;
+  v_warned integer := 0;
+begin
+  for v in
+    select k.id, k.tenant_id, d.days
+      from app.api_keys k
+     cross join lateral (select case when k.expires_at <= now() + interval '3 days' then 3 else 14 end as days) d
+     where k.revoked_at is null and k.expires_at > now() and k.expires_at <= now() + interval '14 days'
+       and d.days < coalesce(k.warned_days, 15)
+       and k.expires_at - coalesce(k.rotated_at, k.created_at) > make_interval(days => d.days)
+     order by k.expires_at limit p_batch for no key update of k skip locked
+  loop
+    perform app.set_tenant(v.tenant_id);
+    perform app.mail_about_key(v.id, 'expires-' || v.days);
+    update app.api_keys k set warned_days = v.days where k.id = v.id;
+    v_warned := v_warned + 1;
+  end loop;
+  perform app.set_tenant(null);
+  return v_warned;
+end
+$$;
+comment on function app.warn_of_expiring_keys is
+  'owner: identity_gate; proof: none; callers: identity_worker; definer: finds keys of all tenants, and adds mails in each';
+
+-- Returns the recipient of a leased mail about a key, and the key. Returns no row when the user is no member any more, is disabled or
+-- their mail bounced, or when the key ended, or expires at another time.
+create function app.mail_of_key(p_job uuid, p_lease_token uuid)
+  returns table (email text, language text, full_name text, slug text, legal_name text, timezone text, name text, permissions jsonb,
+                 expires_at text, maker text)
+  language plpgsql volatile security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+#variable_conflict use_column
+begin
+  return query
+    select u.email::text, u.language, u.full_name::text, t.slug, t.legal_name::text, t.timezone, k.name::text,
+           (select jsonb_agg(p.permission order by p.permission) from app.api_key_permissions p
+             where p.tenant_id = k.tenant_id and p.api_key_id = k.id),
+           k.expires_at::text, c.email::text
+      from app.leased_mail(p_job, p_lease_token) j
+      join app.memberships m on m.user_id = (j.payload ->> 'user_id')::uuid and m.tenant_id = j.tenant_id
+       and m.accepted_at is not null and m.revoked_at is null
+      join app.users u on u.id = m.user_id and u.disabled_at is null and u.bounced_at is null
+      join app.tenants t on t.id = m.tenant_id
+      join app.api_keys k on k.id = (j.payload ->> 'api_key_id')::uuid and k.tenant_id = j.tenant_id and k.revoked_at is null
+      join app.users c on c.id = k.created_by
+     where j.payload ->> 'template' = 'api-key'
+       and (j.payload ->> 'reason' = 'created' or k.expires_at between now() and now() + interval '15 days');
+end
+$$;
+comment on function app.mail_of_key is
+  'owner: identity_gate; proof: lease; callers: identity_mailer; definer: reads the recipient of a mail in any tenant';
 
 -- Enters the tenant of a ticket to change a key of it, and locks the key: it waits for its writes in progress, and blocks later ones.
 -- Returns the key, or nulls when the tenant has none with the id.
@@ -483,5 +549,5 @@ comment on table app.api_key_permissions is
 
 select app.give(
   'app.lock_of_keys', 'app.lock_of_key', 'app.require_api_key', 'app.enter_by_key', 'app.authenticate_key',
-  'app.create_api_key', 'app.is_life_of_key', 'app.key_name_taken', 'app.audit_key', 'app.mail_about_key', 'app.lock_api_key',
+  'app.create_api_key', 'app.is_life_of_key', 'app.key_name_taken', 'app.audit_key', 'app.mail_about_key', 'app.warn_of_expiring_keys', 'app.mail_of_key', 'app.lock_api_key',
   'app.rename_api_key', 'app.rotate_api_key', 'app.revoke_api_key', 'app.revoke_sent_key', 'app.end_api_key', 'app.api_keys_of_tenant');

@@ -1,4 +1,5 @@
 // Written by `npm run openapi`.
+import type { group as apiKeys } from '#functions/api/api-keys/group.ts'
 import type { group as auditLog } from '#functions/api/audit-log/group.ts'
 import type { group as auth } from '#functions/api/auth/group.ts'
 import type { group as catalog } from '#functions/api/catalog/group.ts'
@@ -17,6 +18,7 @@ import type { group as vendorAccounts } from '#functions/api/vendor-accounts/gro
 export type Api = Groups[keyof Groups]['endpoints'][number]
 
 interface Groups {
+  readonly apiKeys: typeof apiKeys
   readonly auditLog: typeof auditLog
   readonly auth: typeof auth
   readonly catalog: typeof catalog

@@ -1,6 +1,11 @@
 // Written by `npm run openapi`.
 /** The route group that serves each path. */
 export const GROUP_OF: Readonly<Record<string, string>> = {
+  '/v1/api-keys': 'api-keys',
+  '/v1/api-keys/current': 'api-keys',
+  '/v1/api-keys/revoke': 'api-keys',
+  '/v1/api-keys/{id}': 'api-keys',
+  '/v1/api-keys/{id}/rotate': 'api-keys',
   '/v1/audit-log': 'audit-log',
   '/v1/auth/login': 'auth',
   '/v1/auth/login/second-factor': 'auth',

@@ -2,7 +2,7 @@ import type { Device } from '#shared/schema/device.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
 import { COMMON_TEXTS, MAIL_TEXTS, type Words } from '#shared/mail/texts.ts'
 import { timeIn, timeUntil } from '#shared/mail/times.ts'
-import type { FactorChange } from '#shared/queue/kinds.ts'
+import type { FactorChange, KeyReason } from '#shared/queue/kinds.ts'
 import type { Language } from '#shared/schema/language.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 
@@ -29,6 +29,18 @@ interface Platform {
   readonly name: string
   readonly supportUrl: string
   readonly privacyUrl: string
+}
+
+/** An API key of a shop, and why somebody hears of it. */
+interface KeyMail {
+  readonly reason: KeyReason
+  readonly shop: string
+  readonly slug: string
+  readonly name: string
+  /** What it may do, in words. */
+  readonly may: string
+  readonly maker: string
+  readonly expiresAt: string
 }
 
 /** Returns what the emails of a stage are made with. `replyTo` receives the replies; null is nobody. */
@@ -112,6 +124,12 @@ export function mailTemplates(stage: { platform: Platform; webBaseUrl: string; r
       ),
     secondFactorSetup: (to: UserContact, mail: { code: string }) =>
       emailOf(to, MAIL_TEXTS[to.language].secondFactorSetup({ ...mail, ...accountOf(to) })),
+    apiKey: (to: UserContact, { slug, expiresAt, ...mail }: KeyMail) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].apiKey({ ...mail, ...accountOf(to), until: at(to, expiresAt) }),
+        `${webBaseUrl}/s/${slug}/api-keys`,
+      ),
     membershipAdded: (to: UserContact, mail: { shop: string; role: string }) =>
       emailOf(to, MAIL_TEXTS[to.language].membershipAdded({ ...mail, ...accountOf(to) }), `${webBaseUrl}/`),
     membershipRemoved: (to: UserContact, { shop, time }: { shop: string; time: string }) =>

@@ -1,6 +1,6 @@
 import type { Device } from '#shared/schema/device.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
-import type { FactorChange } from '#shared/queue/kinds.ts'
+import type { FactorChange, KeyReason } from '#shared/queue/kinds.ts'
 import type { Language } from '#shared/schema/language.ts'
 
 /** What an email says, without its address. `label` is the text of its link. */
@@ -26,6 +26,14 @@ interface Facts {
   readonly passwordChanged: Account & { readonly at: string; readonly by: string | null }
   readonly secondFactor: Account & { readonly change: FactorChange; readonly at: string }
   readonly secondFactorSetup: Account & { readonly code: string }
+  readonly apiKey: Account & {
+    readonly reason: KeyReason
+    readonly shop: string
+    readonly name: string
+    readonly may: string
+    readonly maker: string
+    readonly until: string
+  }
   readonly membershipAdded: Account & { readonly shop: string; readonly role: string }
   readonly membershipRemoved: Account & { readonly shop: string; readonly at: string }
 }
@@ -141,6 +149,25 @@ const en: MailTexts = {
     ],
     closing: 'If it was not you, somebody knows your password: set a new one.',
   }),
+  apiKey: ({ reason, shop, name, may, maker, until }) =>
+    reason === 'created'
+      ? {
+          subject: `New API key of ${shop}: ${name}`,
+          paragraphs: [
+            `${maker} created the API key ${name} of ${shop}. A program that has it may: ${may}.`,
+            `It expires on ${until}.`,
+          ],
+          label: 'See the API keys',
+          closing: 'If you do not know what it is for, ask who created it, or revoke it.',
+        }
+      : {
+          subject: `An API key of ${shop} expires: ${name}`,
+          paragraphs: [
+            `The API key ${name} of ${shop} expires on ${until}. From then on, the program that uses it is refused.`,
+            'Give it a new secret with a later expiry, and set the program up with it.',
+          ],
+          label: 'See the API keys',
+        },
   membershipAdded: ({ account, platform, shop, role }) => ({
     subject: `You were added to ${shop}`,
     paragraphs: [`You now work in ${shop}, with the account ${account} of ${platform}.`, `Your role is: ${role}.`],
@@ -208,6 +235,25 @@ const es: MailTexts = {
     ],
     closing: 'Si no fue usted, alguien conoce su contraseña: cree una nueva.',
   }),
+  apiKey: ({ reason, shop, name, may, maker, until }) =>
+    reason === 'created'
+      ? {
+          subject: `Nueva clave de API de ${shop}: ${name}`,
+          paragraphs: [
+            `${maker} creó la clave de API ${name} de ${shop}. Un programa que la tenga puede: ${may}.`,
+            `Caduca el ${until}.`,
+          ],
+          label: 'Ver las claves de API',
+          closing: 'Si no sabe para qué es, pregunte a quien la creó o revóquela.',
+        }
+      : {
+          subject: `Una clave de API de ${shop} caduca: ${name}`,
+          paragraphs: [
+            `La clave de API ${name} de ${shop} caduca el ${until}. Desde entonces se rechaza al programa que la usa.`,
+            'Dele un nuevo secreto con una caducidad posterior y configure el programa con él.',
+          ],
+          label: 'Ver las claves de API',
+        },
   membershipAdded: ({ account, platform, shop, role }) => ({
     subject: `Ya forma parte de ${shop}`,
     paragraphs: [`Ahora trabaja en ${shop}, con la cuenta ${account} de ${platform}.`, `Su rol es: ${role}.`],

@@ -15,6 +15,11 @@ export const FACTOR_CHANGES = [
 
 export type FactorChange = (typeof FACTOR_CHANGES)[number]
 
+/** Why the mail `api-key` is sent: functions of migration 0027 send it. */
+const KEY_REASONS = ['created', 'expires-14', 'expires-3'] as const
+
+export type KeyReason = (typeof KEY_REASONS)[number]
+
 const Id = v.pipe(v.string(), v.uuid())
 const Place = v.object({ xact: v.pipe(v.string(), v.regex(/^\d{1,20}$/)), id: Id })
 // Names that we choose, and no text of a request.
@@ -31,6 +36,7 @@ export const JOB_KINDS = {
       v.object({ template: v.literal('password-changed'), user_id: Id, device: v.optional(UsedDevice) }),
       v.object({ template: v.literal('second-factor'), user_id: Id, change: v.picklist(FACTOR_CHANGES) }),
       v.object({ template: v.literal('second-factor-setup'), user_id: Id, nonce: Nonce }),
+      v.object({ template: v.literal('api-key'), user_id: Id, api_key_id: Id, reason: v.picklist(KEY_REASONS) }),
       v.object({ template: v.literal('membership-added'), user_id: Id }),
       v.object({ template: v.literal('membership-removed'), user_id: Id }),
     ]),

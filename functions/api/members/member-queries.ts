@@ -147,3 +147,11 @@ export async function revokeMembership(
       from app.invitations i join app.users u on u.email = i.email where u.id = ${revoked.user_id}`
   return revoked
 }
+
+/** Returns how many live API keys of the tenant a user made. Null is nobody. */
+export async function countKeysOf(sql: TenantTransaction, userId: string | null): Promise<number> {
+  const [row] = await sql<{ live: number }>`
+    select count(*)::integer as live from app.api_keys
+     where created_by = ${userId}::uuid and revoked_at is null and expires_at > now()`
+  return row?.live ?? 0
+}

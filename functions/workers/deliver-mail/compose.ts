@@ -1,4 +1,5 @@
 import { shownEmail } from '#shared/schema/shown-email.ts'
+import { isPermission, PERMITTED } from '#shared/identity/permissions.ts'
 import { roleName } from '#shared/identity/role-names.ts'
 import { shopName } from '#shared/identity/shop-name.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
@@ -11,7 +12,7 @@ import { setupCodes } from '#shared/factor/code.ts'
 import { remail } from './remail.ts'
 import { replyTo } from './sender.ts'
 import type { Runtime } from './worker.ts'
-import { findInvitation, findMembership, findUser, issueToken, type MembershipContact } from './queries.ts'
+import { findInvitation, findKeyMail, findMembership, findUser, issueToken, type MembershipContact } from './queries.ts'
 
 // For emails without a token.
 const NOTICE_TTL_SECONDS = 7 * 86_400
@@ -38,6 +39,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     'password-changed': NOTICE_TTL_SECONDS,
     'second-factor': NOTICE_TTL_SECONDS,
     'second-factor-setup': SETUP_CODE_TTL_SECONDS,
+    'api-key': NOTICE_TTL_SECONDS,
     'membership-added': NOTICE_TTL_SECONDS,
     'membership-removed': NOTICE_TTL_SECONDS,
   }
@@ -107,6 +109,21 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
       const issued = await issueToken(sql, job, codes, SETUP_CODE_TTL_SECONDS)
       const code = codes[(issued?.token ?? 0) - 1]?.token
       return issued === null || code === undefined ? null : templates.secondFactorSetup(issued, { code })
+    }
+    case 'api-key': {
+      requireTenant()
+      const found = await findKeyMail(sql, job)
+      if (found === null) return null
+      const may = found.permissions.map((each) => (isPermission(each) ? PERMITTED[each][found.language] : each))
+      return templates.apiKey(found, {
+        reason: mail.reason,
+        shop: shopName(found),
+        slug: found.slug,
+        name: found.name,
+        may: may.join(', '),
+        maker: shownEmail(found.maker),
+        expiresAt: found.expires_at,
+      })
     }
     case 'membership-added': {
       const place = await membership()

@@ -97,6 +97,23 @@ export async function findMembership(
   return row ?? null
 }
 
+/** A member who gets a mail about an API key of their tenant, and the key. */
+export interface KeyContact extends UserContact {
+  readonly slug: string
+  readonly legal_name: string
+  readonly name: string
+  readonly permissions: readonly string[]
+  readonly expires_at: string
+  /** The address of who made it. */
+  readonly maker: string
+}
+
+/** Returns the recipient and the key of a job, or null when there is no reason to write any more. */
+export async function findKeyMail(sql: Sql, { id, lease_token: lease }: LeasedJob): Promise<KeyContact | null> {
+  const [row] = await sql<KeyContact>`select * from app.mail_of_key(${id}, ${lease})`
+  return row ?? null
+}
+
 /** Reserves the next time at which an email may be sent, over all mailers. Returns how long to wait for it. */
 export async function reserveSend(sql: Sql, sendsPerSecond: number): Promise<number> {
   const [row] = await sql<{ wait_ms: number }>`
