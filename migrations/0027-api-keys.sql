@@ -283,7 +283,7 @@ begin
   insert into app.audit_log (tenant_id, actor_user_id, actor_key_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
   select k.tenant_id, p_user, null, p_action, 'api_key', k.id,
          p_after || jsonb_build_object(
-           'permissions', (select jsonb_agg(p.permission order by p.permission) from app.api_key_permissions p
+           'permissions', (select coalesce(jsonb_agg(p.permission order by p.permission), '[]') from app.api_key_permissions p
                             where p.tenant_id = k.tenant_id and p.api_key_id = k.id),
            'expires_at', to_char(k.expires_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
          p_source.request_id, p_source.client_request_id, app.tenant_ip_hash(p_source.ip_hash, k.tenant_id)
@@ -356,7 +356,7 @@ create function app.mail_of_key(p_job uuid, p_lease_token uuid)
 begin
   return query
     select u.email::text, u.language, u.full_name::text, t.slug, t.legal_name::text, t.timezone, k.name::text,
-           (select jsonb_agg(p.permission order by p.permission) from app.api_key_permissions p
+           (select coalesce(jsonb_agg(p.permission order by p.permission), '[]') from app.api_key_permissions p
              where p.tenant_id = k.tenant_id and p.api_key_id = k.id),
            k.expires_at::text, c.email::text
       from app.leased_mail(p_job, p_lease_token) j
@@ -527,7 +527,7 @@ create function app.api_keys_of_tenant(p_tenant uuid)
 begin
   return query
     select k.id, k.name::text, k.hint,
-           (select jsonb_agg(p.permission order by p.permission) from app.api_key_permissions p
+           (select coalesce(jsonb_agg(p.permission order by p.permission), '[]') from app.api_key_permissions p
              where p.tenant_id = k.tenant_id and p.api_key_id = k.id),
            case when k.revoked_at is not null then 'revoked' when k.expires_at <= now() then 'expired' else 'live' end,
            k.created_at, k.expires_at, k.last_used_at, k.revoked_at

@@ -1,12 +1,12 @@
 import type { Sql } from '#shared/db/connect.ts'
 import { deleteInBatches } from '#shared/db/delete-in-batches.ts'
 import { untilFree } from '#shared/db/until-free.ts'
-import { createPartitions, DELETIONS } from './queries.ts'
+import { createPartitions, DELETIONS, WARNINGS } from './queries.ts'
 
 const WHEN_BUSY = { tries: 3, pauseMs: 500 }
 
 /**
- * Creates the audit log's partitions for today and the next three months. Then deletes what is older than its period, until nothing
+ * Creates the audit log's partitions for today and the next three months. Then mails that API keys expire, and deletes what is older than its period, until nothing
  * is left or `shouldStop` returns true. Returns the names of those partitions, and how many rows it deleted. Rejects after the
  * deletions when other transactions kept the locks that a new partition needs.
  */
@@ -15,6 +15,7 @@ export async function maintain(
   shouldStop: () => boolean,
 ): Promise<{ partitions: string[]; deleted: number }> {
   const [created] = await Promise.allSettled([untilFree(WHEN_BUSY, () => createPartitions(sql))])
+  await deleteInBatches(sql, WARNINGS, shouldStop)
   const deleted = await deleteInBatches(sql, DELETIONS, shouldStop)
   if (created.status === 'rejected') throw created.reason
   return { partitions: created.value, deleted }

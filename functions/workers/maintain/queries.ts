@@ -9,6 +9,11 @@ export async function createPartitions(sql: Sql): Promise<string[]> {
   return partitions.map(({ name }) => name)
 }
 
+/** Mails whoever must hear that API keys expire soon. Counts the keys. */
+export const WARNINGS: readonly Deletion[] = [
+  (sql, batch) => sql`select app.warn_of_expiring_keys(${batch}) as deleted`,
+]
+
 /** The functions of the database decide what is old: no login may delete anything else. Events are deleted after their jobs. */
 export const DELETIONS: readonly Deletion[] = [
   (sql, batch) => sql`select app.delete_old_sessions(${batch}) as deleted`,

@@ -3,6 +3,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type postgres from 'postgres'
 import { as, attempt, type FunctionGuarantees, type Guarantee, sealedTicket } from './guarantee.ts'
 import { made, tenantNow, ticketOf, unset } from './gate-guarantees.ts'
+import { type Lease, lease } from './mail-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 const SOURCE = `row('r', null, null)::app.source`
@@ -229,7 +230,76 @@ const operatorGuarantee = (world: TwoTenants, name: string): Guarantee => ({
   },
 })
 
+const warnGuarantee = (world: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 6: warn_of_expiring_keys adds mails in the tenant of a key that expires soon, once, and sets no tenant',
+  holds: async (sql) => {
+    const { own } = world
+    await sql`savepoint keys`
+    const id = await plant(sql, world)
+    await change(
+      sql,
+      `update app.api_keys set revoked_at = now() where id <> '${id}';
+       update app.api_keys set created_at = now() - interval '80 days', expires_at = now() + interval '10 days',
+              created_by = (select user_id from app.memberships where tenant_id = '${own}' limit 1) where id = '${id}';
+       update app.memberships set accepted_at = now(), revoked_at = null where tenant_id = '${own}'`,
+    )
+    const mailed = () =>
+      made(
+        sql,
+        `(select count(distinct tenant_id) || ' ' || max(payload ->> 'reason') from app.jobs where payload ->> 'api_key_id' = $1)`,
+        [id],
+      )
+    const warn = () => as(sql, 'identity_worker', () => attempt(sql, 'select app.warn_of_expiring_keys(100)', [], true))
+    assert.equal((await attempt(sql, 'select app.warn_of_expiring_keys(100)')).code, '42501')
+    assert.equal((await warn()).code, '')
+    assert.equal(await mailed(), '1 expires-14')
+    assert.equal(await tenantNow(sql), null)
+    const jobs = () => made(sql, `(select count(*)::text from app.jobs where payload ->> 'api_key_id' = $1)`, [id])
+    const before = await jobs()
+    await warn()
+    assert.equal(await jobs(), before, 'again')
+    await change(sql, `update app.api_keys set expires_at = now() + interval '3 days' where id = '${id}'`)
+    await warn()
+    assert.equal(await mailed(), '1 expires-3')
+    await sql`rollback to savepoint keys`
+  },
+})
+
+const mailGuarantee = (world: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 6: mail_of_key returns a member and a key of the tenant of a leased mail, and nothing without its lease',
+  holds: async (sql) => {
+    const { own, other } = world
+    await sql`savepoint keys`
+    const id = await plant(sql, world)
+    await change(
+      sql,
+      `update app.memberships set accepted_at = now(), revoked_at = null;
+       update app.users set disabled_at = null, bounced_at = null;
+       update app.api_keys set created_by = (select user_id from app.memberships where tenant_id = '${own}' limit 1) where id = '${id}'`,
+    )
+    const user = await made(sql, `(select user_id from app.memberships where tenant_id = $1 limit 1)`, [own])
+    const payload = (template: string) => ({ template, user_id: user, api_key_id: id, reason: 'created' })
+    const count = async (job: Lease) =>
+      (await as(sql, 'identity_mailer', () => attempt(sql, 'select * from app.mail_of_key($1, $2)', job))).count
+    assert.equal(await count(await lease(sql, payload('api-key'), { tenant: own })), 1)
+    assert.equal(await count(await lease(sql, payload('membership-added'), { tenant: own })), 0, 'another mail')
+    assert.equal(await count(await lease(sql, payload('api-key'), { tenant: other })), 0, 'of another tenant')
+    const [job] = await lease(sql, payload('api-key'), { tenant: own })
+    const wrong = await as(sql, 'identity_mailer', () =>
+      attempt(sql, 'select * from app.mail_of_key($1, $2)', [job, randomUUID()]),
+    )
+    assert.equal(wrong.code, 'TN403')
+    await change(sql, `update app.api_keys set revoked_at = now() where id = '${id}'`)
+    assert.equal(await count(await lease(sql, payload('api-key'), { tenant: own })), 0, 'a revoked key')
+    await sql`rollback to savepoint keys`
+  },
+})
+
 export const FUNCTIONS: FunctionGuarantees = {
+  warn_of_expiring_keys: warnGuarantee,
+  mail_of_key: mailGuarantee,
   authenticate_key: authenticateGuarantee,
   create_api_key: createGuarantee,
   rename_api_key: managedGuarantee,

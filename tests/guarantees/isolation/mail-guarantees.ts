@@ -10,10 +10,10 @@ const CALLS = {
   mail_of_membership: 'app.mail_of_membership($1, $2)',
 } as const
 
-type Lease = [job: string, token: string]
+export type Lease = [job: string, token: string]
 
 /** Adds a leased job as a superuser. */
-async function lease(
+export async function lease(
   sql: postgres.Sql,
   payload: object,
   { tenant = null, kind = 'mail', until = '1 hour' }: { tenant?: string | null; kind?: string; until?: string } = {},
