@@ -3,6 +3,10 @@ import type { StepUp } from '#shared/identity/step-up.ts'
 
 /** The routes that need a step-up. */
 export const STEP_UP: Readonly<Record<string, StepUp>> = {
+  'POST /v1/api-keys': true,
+  'PATCH /v1/api-keys/{id}': true,
+  'POST /v1/api-keys/{id}/rotate': true,
+  'DELETE /v1/api-keys/{id}': true,
   'POST /v1/auth/factors/setup-code': 'again',
   'POST /v1/auth/factors/draft': 'again',
   'GET /v1/auth/factors/draft': 'again',
