@@ -34,23 +34,6 @@ export async function authenticateKey(
   return row.ticket === null ? { retryAfterSeconds: row.retry_after_seconds ?? 1 } : keyPrincipal(row, row.ticket)
 }
 
-/** The principal of a key, with the proof by which another service enters the tenant (app.enter). */
-export type ProvenKey = KeyPrincipal & { readonly proof: Uint8Array }
-
-/** As `authenticateKey`, also in one statement, with a proof for another service. */
-export async function authenticateKeyForService(
-  sql: Run,
-  [current, previous]: TokenHashes,
-  mostPerMinute: number | null,
-): Promise<ProvenKey | Limited | null> {
-  const [row] = await sql<CheckedKeyRow & { proof: Uint8Array }>`
-    select found.*, case when ticket is not null then app.service_proof(ticket) end as proof
-      from app.authenticate_key(${current}, ${previous}, ${mostPerMinute}) found`
-  if (row === undefined) return null
-  if (row.ticket === null) return { retryAfterSeconds: row.retry_after_seconds ?? 1 }
-  return { ...keyPrincipal(row, row.ticket), proof: row.proof }
-}
-
 const keyPrincipal = (row: CheckedKeyRow, ticket: Uint8Array): KeyPrincipal => ({
   kind: 'key',
   ticket: new Ticket(ticket),

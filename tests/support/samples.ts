@@ -164,7 +164,9 @@ const newSyncRun: Maker = async (service, slug) => {
 /** By the path up to its parameter: the resources that their own create route does not make. */
 const MAKERS: Readonly<Record<string, Maker>> = {
   '/v1/api-keys/{': async (service, slug) => ({
-    id: (await mintKey(service.sql, { tenant: await tenantId(service.database.admin, slug) })).id,
+    id: (
+      await mintKey(service.sql, { tenant: await tenantId(service.database.admin, slug), permissions: ['deal.read'] })
+    ).id,
   }),
   '/v1/auth/tenants/{': async (service, slug) => ({ id: await tenantId(service.database.admin, slug) }),
   '/v1/auth/factors/{': newFactor,

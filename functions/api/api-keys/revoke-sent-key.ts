@@ -17,7 +17,8 @@ export const revokeSentKey = endpoint({
   summary: 'Revoke the API key in the body: whoever has a key may end it',
   description:
     'For secret scanners, and for the person who made a key public. The reply is the same for every text, after the same time.',
-  needs: ['database', 'pepper'],
+  needs: ['database', 'pepper', 'invoke:publish-events'],
+  audit: { none: 'the database leaves the entry of a revoked key; a text that is no live key leaves none' },
   revokes: true,
   body: v.object({
     key: v.pipe(v.string(), v.maxLength(1000), v.examples(['tnk_MH08w6fdetHZNKaUgOuPboxFf6SkRLxkhf8d5WEUL031gTxFs'])),

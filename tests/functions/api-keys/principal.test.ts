@@ -52,9 +52,11 @@ describe('a live key', () => {
     const one = await mintKey(service.sql, { tenant, permissions: ['deal.read'] })
     const other = await mintKey(service.sql, { tenant, permissions: ['deal.read'] })
     const statuses = []
-    for (let n = 0; n < 7; n += 1) statuses.push((await get(one.key)).status)
-    expect(statuses.slice(0, 5)).toEqual([200, 200, 200, 200, 200])
-    const refused = await get(one.key)
+    for (let n = 0; n < 5; n += 1) statuses.push((await get(one.key)).status)
+    expect(statuses).toEqual([200, 200, 200, 200, 200])
+    let refused = await get(one.key)
+    // A new minute may begin between two requests.
+    for (let n = 0; n < 12 && refused.status === 200; n += 1) refused = await get(one.key)
     expect(refused.status).toBe(429)
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(refused.headers.get('ratelimit-policy')).toBe('"api-key";q=5;w=60')

@@ -92,14 +92,14 @@ const authenticateGuarantee = (world: TwoTenants): Guarantee => ({
       assert.equal(await enter(tickets.previous), 'TN401', statement)
       await sql`rollback to savepoint ended`
     }
-    const limited = `(select coalesce(retry_after_seconds, 0) from app.authenticate_key(decode($1, 'hex'), null, 1))`
-    assert.equal(String(await made(sql, limited, [KEY])), '0')
+    const limited = `(select coalesce(retry_after_seconds, 0)::text from app.authenticate_key(decode($1, 'hex'), null, 1))`
+    assert.equal(await made(sql, limited, [KEY]), '0')
     assert.ok(Number(await made(sql, limited, [KEY])) > 0, 'over the limit')
     await sql`rollback to savepoint keys`
   },
 })
 
-const arguments_: Readonly<Record<string, (key: string) => string>> = {
+const ARGUMENTS: Readonly<Record<string, (key: string) => string>> = {
   rename_api_key: (key) => `'${key}', 'A name of the guarantee', ${SOURCE}`,
   rotate_api_key: (key) => `'${key}', sha256('new'), 'wxyz', 60, null, 86400, ${SOURCE}`,
   revoke_api_key: (key) => `'${key}', ${SOURCE}`,
@@ -115,7 +115,7 @@ const managedGuarantee = (world: TwoTenants, name: string): Guarantee => ({
     await sql`savepoint keys`
     const id = await plant(sql, world)
     const others = await made(sql, `(select id from app.api_keys where key_hash = decode($1, 'hex'))`, [OTHERS])
-    const call = (key: string) => `select app.${name}(decode($1, 'hex'), ${arguments_[name]?.(key) ?? ''})`
+    const call = (key: string) => `select app.${name}(decode($1, 'hex'), ${ARGUMENTS[name]?.(key) ?? ''})`
     const changed = () =>
       made(sql, `(select count(*)::text from app.api_keys where ${CHANGED} and tenant_id = $1)`, [own])
     const changedElsewhere = () =>
@@ -148,7 +148,7 @@ const createGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
     await change(sql, `update app.memberships set role_id = 1`)
     const call = (permissions: string) =>
       `select app.create_api_key(decode($1, 'hex'), 'New', '${permissions}', sha256('created'), 'wxyz', null, 7200, 86400, 1000000, ${SOURCE})`
-    const made_ = (tenant: string) =>
+    const storedIn = (tenant: string) =>
       made(
         sql,
         `(select count(*)::text from app.api_keys k join app.api_key_permissions p on p.api_key_id = k.id
@@ -158,7 +158,7 @@ const createGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
     const tries = async (ticket: string, permissions: string): Promise<[string, string]> => {
       await sql`savepoint tried`
       const { code } = await attempt(sql, call(permissions), [ticket], true)
-      const count = await made_(own)
+      const count = await storedIn(own)
       await sql`rollback to savepoint tried`
       return [code, count]
     }
@@ -168,7 +168,7 @@ const createGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
       assert.notEqual((await tries(await sealedTicket(sql, { session }), given))[0], '', why)
     const ticket = await ticketOf(sql, sessions.own)
     assert.deepEqual(await tries(ticket, given), ['', '2'])
-    assert.equal(await made_(other), '0')
+    assert.equal(await storedIn(other), '0')
     for (const never of ['*', 'member.manage', 'vendor.manage', 'company.write', 'design.approve', 'no.such', ''])
       assert.deepEqual(await tries(ticket, `["deal.read", "${never}"]`), ['', '0'], never)
     await change(sql, `update app.memberships set role_id = 7 where tenant_id = '${own}'`)

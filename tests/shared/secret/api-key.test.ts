@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import { assert, constantFrom, integer, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isApiKey, newApiKey } from '#shared/secret/api-key.ts'
 import { TOKEN_PATTERN } from '#shared/secret/secret.ts'
@@ -22,13 +22,17 @@ describe('an API key', () => {
 
   it('is refused with any one character changed, left out or added', () => {
     const key = newApiKey()
-    fc.assert(
-      fc.property(fc.integer({ min: 0, max: key.length - 1 }), fc.constantFrom(...'09AZaz_-='), (at, other) => {
-        const changed = key.slice(0, at) + other + key.slice(at + 1)
-        expect(isApiKey(changed)).toBe(changed === key)
-        expect(isApiKey(key.slice(0, at) + key.slice(at + 1))).toBe(false)
-        expect(isApiKey(key.slice(0, at) + other + key.slice(at))).toBe(false)
-      }),
+    assert(
+      property(
+        integer({ min: 0, max: key.length - 1 }),
+        constantFrom('0', '9', 'A', 'Z', 'a', 'z', '_', '-', '='),
+        (at, other) => {
+          const changed = key.slice(0, at) + other + key.slice(at + 1)
+          expect(isApiKey(changed)).toBe(changed === key)
+          expect(isApiKey(key.slice(0, at) + key.slice(at + 1))).toBe(false)
+          expect(isApiKey(key.slice(0, at) + other + key.slice(at))).toBe(false)
+        },
+      ),
     )
   })
 })
