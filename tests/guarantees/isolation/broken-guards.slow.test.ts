@@ -56,7 +56,7 @@ const guards: readonly Guard[] = [
   ],
   [
     'the length of a scope',
-    [replaced(currentTenant, 'pg_catalog.length(v_scope) operator(pg_catalog.=) 64', 'true')],
+    [replaced(currentTenant, 'pg_catalog.length(v_scope) operator(pg_catalog.=) 66', 'true')],
     [sealGuarantee(world)],
   ],
   ...[

@@ -235,6 +235,9 @@ function writers(world: TwoTenants, bodies: readonly Body[]): Guard[] {
     enter_factors: 'rename_factor',
     require_step_up: 'remove_factor',
     check_step_up: 'enter_to_write',
+    require_api_key: 'authenticate_key',
+    enter_by_key: 'authenticate_key',
+    lock_api_key: 'revoke_api_key',
     use_draft: 'renew_recovery_codes',
   }
   const definitionOf = (name: string) => bodies.find((body) => body.name === name)?.definition ?? ''
