@@ -270,11 +270,16 @@ describe('guarantee 8: another tenant’s resource looks like one that does not 
   it.each(withIds)('$name finds the same resource in its own tenant', async (route) => {
     const ids = await makeResource(service, route.endpoint.path, TENANT)
     const [holder] = await service.database.admin<{ email: string }[]>`
-      select u.email from app.sessions s join app.users u on u.id = s.user_id where s.id::text = ${ids.id}`
-    const { token } = await mintSession(service.database.admin, {
+      select email from app.users where id in (select user_id from app.sessions where id::text = ${ids.id}
+                                               union all select user_id from app.factors where id::text = ${ids.id})`
+    const session = await mintSession(service.database.admin, {
       email: holder?.email ?? 'owner@acme.test',
       slug: TENANT,
     })
+    // A step-up is newer than the sign-in.
+    await service.database
+      .admin`update app.sessions set created_at = created_at - interval '1 minute' where id = ${session.id}`
+    const { token } = session
     const response = await service.request(
       `${route.endpoint.method} ${withId(route.endpoint.path, ids)}${sampleQuery(route)}`,
       { token, body: sampleBody(route, ids) },

@@ -185,19 +185,8 @@ async function rowsSince(snapshot: string): Promise<number> {
   return row?.['rows']
 }
 
-// Each takes a proof or a factor that is used once, so no session can repeat it. Each is one call, which begins with app.enter_factors: the
-// guarantees of factors try it with dead sessions.
-const ONCE: ReadonlySet<string> = new Set([
-  'POST /v1/auth/step-up',
-  'POST /v1/auth/factors/totp',
-  'POST /v1/auth/factors/recovery-codes',
-  'PATCH /v1/auth/factors/{id}',
-  'DELETE /v1/auth/factors/{id}',
-])
-
 const sessionWrites = routes.filter(
-  ({ name, endpoint: { access, method } }) =>
-    requiresSession(access) && !isTenantAccess(access) && method !== 'GET' && !ONCE.has(name),
+  ({ endpoint: { access, method } }) => requiresSession(access) && !isTenantAccess(access) && method !== 'GET',
 )
 
 describe.each(sessionWrites)('$name', (route) => {
