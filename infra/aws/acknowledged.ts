@@ -6,6 +6,7 @@ import type { Database } from './database.ts'
 import type { TenantryFunction } from './function.ts'
 import type { Events } from './events.ts'
 import type { Workers } from './workers.ts'
+import type { Network } from './network.ts'
 import type { Operations } from './operations.ts'
 import type { Release } from './release.ts'
 import type { Secrets } from './secrets.ts'
@@ -25,6 +26,7 @@ export function acknowledge(
   stack: Stack,
   made: {
     apis: readonly Api[]
+    network: Network
     database: Database
     events: Events
     workers: Workers
@@ -38,8 +40,21 @@ export function acknowledge(
     restored: boolean
   },
 ): void {
-  const { apis, database, events, workers, operations, release, secrets, groups, stage, config, launched, restored } =
-    made
+  const {
+    apis,
+    network,
+    database,
+    events,
+    workers,
+    operations,
+    release,
+    secrets,
+    groups,
+    stage,
+    config,
+    launched,
+    restored,
+  } = made
   const { keep, minorUpgrades } = config.database
   const accept = (scope: IConstruct, id: string, reason: string) => Validations.of(scope).acknowledge({ id, reason })
   // A finding names what a stage without account and region does not know.
@@ -51,7 +66,10 @@ export function acknowledge(
     'CloudFormation-Validate::W3010',
     'An operator names the zones where the first two of a Region do not serve: their names differ between accounts',
   )
+  if (config.nat === 'instance') acceptNatInstance(network, accept)
   for (const { rest } of apis) {
+    if (config.firewall === null)
+      accept(rest, `${SOLUTIONS}-APIG3`, 'A stage without customers: the throttles alone limit a flood')
     if (rest.domainName !== undefined)
       accept(
         rest.domainName,
@@ -204,4 +222,22 @@ export function acknowledge(
       )
     }
   }
+}
+
+/** Acknowledges the findings of the server that stands in for a NAT gateway, in a stage without customers. */
+function acceptNatInstance({ vpc }: Network, accept: (scope: IConstruct, id: string, reason: string) => void): void {
+  const small = 'It only passes packets of the functions on; the smallest type costs a tenth of a NAT gateway'
+  accept(vpc, `${SOLUTIONS}-EC28`, small)
+  accept(vpc, `${CONTROL_TOWER}ec2_instance_detailed_monitoring_enabled_check`, small)
+  accept(
+    vpc,
+    `${CONTROL_TOWER}ec2_instance_nitro_encryption_in_transit_check`,
+    'What passes through it is TLS already, from the functions to the internet',
+  )
+  accept(
+    vpc,
+    `${CONTROL_TOWER}ec2_instance_no_public_ip_check`,
+    'The functions reach the internet through its address; its security group takes only what the functions send',
+  )
+  accept(vpc, `${SOLUTIONS}-EC29`, 'A deployment replaces it when Amazon Linux has a new image')
 }

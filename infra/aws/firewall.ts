@@ -51,7 +51,7 @@ export class Firewall extends Construct {
       resourceArn: string
       /** Holds for what is counted as a sign-in if it is a POST. */
       signIn: Statement
-      config: Stage['firewall']
+      config: NonNullable<Stage['firewall']>
       trustedProxies: readonly string[]
     },
   ) {

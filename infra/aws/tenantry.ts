@@ -57,7 +57,7 @@ export class Tenantry extends Stack {
     const { multiRegionVaultKey } = config
     const keys = new Keys(this, 'Keys', { keep, multiRegionVaultKey, otherVaultKeys })
     const logs: LogKeeping = { key: keys.service, days: config.logDays, keep }
-    const network = new Network(this, 'Network', { natGateways: config.natGateways, logs, cidr: addresses.cidr })
+    const network = new Network(this, 'Network', { nat: config.nat, logs, cidr: addresses.cidr })
     const { vpc, functions: clients } = network
     const database = new Database(this, 'Database', {
       vpc,
@@ -145,15 +145,17 @@ export class Tenantry extends Stack {
     })
     webApi.node.addDependency(api)
     const { trustedProxies } = addresses
-    const firewall = { config: config.firewall, trustedProxies }
-    const stageArnOf = ({ rest }: Api) => rest.deploymentStage.stageArn
-    new Firewall(this, 'Firewall', { ...firewall, name, resourceArn: stageArnOf(api), signIn: isApiSignIn })
-    new Firewall(this, 'WebFirewall', {
-      ...firewall,
-      name: `${name}-web`,
-      resourceArn: stageArnOf(webApi),
-      signIn: isAnyOf(openForms(pages)),
-    })
+    if (config.firewall !== null) {
+      const firewall = { config: config.firewall, trustedProxies }
+      const stageArnOf = ({ rest }: Api) => rest.deploymentStage.stageArn
+      new Firewall(this, 'Firewall', { ...firewall, name, resourceArn: stageArnOf(api), signIn: isApiSignIn })
+      new Firewall(this, 'WebFirewall', {
+        ...firewall,
+        name: `${name}-web`,
+        resourceArn: stageArnOf(webApi),
+        signIn: isAnyOf(openForms(pages)),
+      })
+    }
     const authorize = workers.named(AUTHORIZE_WORKER)
     const openCredential = workers.named(OPEN_CREDENTIAL_WORKER)
     for (const [service, roleArn] of Object.entries(addresses.credentialCallers))
@@ -223,6 +225,7 @@ export class Tenantry extends Stack {
     logOtherFunctions(this, logGroup(this, 'DeploymentLogs', logs, `/tenantry/${stage}/deployment`))
     acknowledge(this, {
       apis: [api, webApi],
+      network,
       database,
       events,
       workers,
