@@ -37,6 +37,7 @@ export const AUDIT_FIELDS = {
   account_number: 'text',
   last_error: 'cause',
   withdraw_most: 'yes',
+  left: 'yes',
   cause: 'cause',
   service: 'text',
   reason: 'text',

@@ -24,6 +24,7 @@ const FIELDS: Readonly<Record<ShownField, Readonly<Record<Language, string>>>> =
   vendor: { en: 'Vendor', es: 'Proveedor' },
   account_number: { en: 'Account number', es: 'Número de cuenta' },
   last_error: { en: 'Failure', es: 'Fallo' },
+  left: { en: 'Left by themselves', es: 'Se fue por su cuenta' },
   withdraw_most: { en: 'Withdraws most products', es: 'Retira la mayoría de los productos' },
   cause: { en: 'Cause', es: 'Causa' },
   service: { en: 'Service', es: 'Servicio' },
