@@ -23,6 +23,7 @@ import { Operations } from './operations.ts'
 import { Recovery } from './recovery.ts'
 import { Release } from './release.ts'
 import { Secrets } from './secrets.ts'
+import { Session } from './session.ts'
 
 const PROBE_WORKER = 'probe-sign-in'
 const AUTHORIZE_WORKER = 'authorize'
@@ -67,6 +68,7 @@ export class Tenantry extends Stack {
       config: config.database,
       restoreFrom,
     })
+    const session = new Session(this, 'Session', { stage, vpc, group: clients, owner: database.owner, logs })
     const secrets = new Secrets(this, 'Secrets', { key: keys.service, keep, replica: recovery?.region })
     const backups =
       recovery === undefined
@@ -226,6 +228,7 @@ export class Tenantry extends Stack {
     acknowledge(this, {
       apis: [api, webApi],
       network,
+      session,
       database,
       events,
       workers,
