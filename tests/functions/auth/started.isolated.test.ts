@@ -2,7 +2,8 @@ import { afterAll, expect, it, vi } from 'vitest'
 
 vi.hoisted(() => {
   process.env['POWERTOOLS_LOG_LEVEL'] = 'INFO'
-  for (const name of ['DATABASE', 'PEPPER', 'MAIL_KEY', 'CACHE']) process.env[`${name}_SECRET_ID`] = `of-the-test-${name}`
+  for (const name of ['DATABASE', 'PEPPER', 'MAIL_KEY', 'CACHE'])
+    process.env[`${name}_SECRET_ID`] = `of-the-test-${name}`
 })
 afterAll(() => vi.restoreAllMocks())
 
