@@ -69,6 +69,16 @@ export interface Option {
   readonly label: string
 }
 
+/** A choice that says what follows from it, and what to be careful about. */
+interface ExplainedOption extends Option {
+  readonly hint?: string
+  readonly careful?: string | null
+}
+
+/** What stands below the label of a choice. */
+const explanation = ({ hint, careful = null }: ExplainedOption): Html =>
+  html`${hint !== undefined && html` <span class="hint">${hint}</span>`}${careful !== null && html` <span class="careful">${careful}</span>`}`
+
 /** Choices under a heading. */
 export interface OptionGroup {
   readonly label: string
@@ -181,7 +191,7 @@ export const radios = (
     readonly name: string
     readonly legend: string
     readonly value: string
-    readonly options: readonly (Option & { readonly hint: string })[]
+    readonly options: readonly ExplainedOption[]
   },
 ): Html => {
   const { name, legend, value, options } = parts
@@ -192,7 +202,7 @@ export const radios = (
 ${errors.length > 0 && html`<p class="error"><span class="unseen">${ui.t.common.errorPrefix} </span>${errors.join(' ')}</p>`}
 ${options.map(
   (option) =>
-    html`<label class="radio"><input type="radio" name="${name}" value="${option.value}"${option.value === chosen && html` checked`}> <span>${option.label} <span class="hint">${option.hint}</span></span></label>`,
+    html`<label class="radio"><input type="radio" name="${name}" value="${option.value}"${option.value === chosen && html` checked`}> <span>${option.label}${explanation(option)}</span></label>`,
 )}
 </fieldset>`
 }
@@ -204,7 +214,7 @@ export const checkboxes = (
     readonly legend: string
     readonly hint?: string
     readonly prefix: string
-    readonly options: readonly Option[]
+    readonly options: readonly ExplainedOption[]
   },
   checked: readonly string[],
 ): Html => {
@@ -214,8 +224,8 @@ export const checkboxes = (
   return html`<fieldset class="field"><legend>${legend}</legend>
 ${hint !== undefined && html`<p class="hint">${hint}</p>`}
 ${options.map(
-  ({ value, label }) =>
-    html`<label class="choice"><input type="checkbox" name="${prefix}${value}" value="yes"${isChecked(value) && html` checked`}> ${label}</label>`,
+  (option) =>
+    html`<label class="choice"><input type="checkbox" name="${prefix}${option.value}" value="yes"${isChecked(option.value) && html` checked`}> <span>${option.label}${explanation(option)}</span></label>`,
 )}
 </fieldset>`
 }

@@ -83,6 +83,8 @@ button.link[aria-current]{color:var(--ink);font-weight:600;text-decoration:none}
 .actions{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:center}
 label.choice{display:flex;gap:.5rem;align-items:center;font-weight:400;min-height:2rem}
 label.radio{display:flex;gap:.6rem;align-items:baseline;padding:.5rem 0;margin:0}
+label .careful{display:block;font-weight:400}
+.careful{color:var(--warn)}
 label.radio .hint{display:block;font-weight:400}
 .button.show{background:transparent;color:var(--main);min-height:2.25rem;padding:.25rem .75rem;margin-top:.35rem}
 fieldset{border:1px solid var(--line);border-radius:.5rem;padding:.75rem 1rem}
