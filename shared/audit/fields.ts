@@ -11,6 +11,7 @@ type FieldKind =
   | 'zone'
   | 'status'
   | 'cause'
+  | 'reason'
   | 'yes'
   | 'codes'
   | 'internal'
@@ -40,7 +41,7 @@ export const AUDIT_FIELDS = {
   left: 'yes',
   cause: 'cause',
   service: 'text',
-  reason: 'text',
+  reason: 'reason',
   entries: 'number',
   format: 'text',
   oldest: 'time',

@@ -98,6 +98,10 @@ function optionsWith(options: readonly Option[], chosen: string): Content {
   )
 }
 
+/** Several messages, each on a line of its own. */
+const lines = (messages: readonly string[]): Html[] =>
+  messages.map((message, at) => html`${at > 0 && html`<br>`}${message}`)
+
 interface FieldParts {
   readonly name: string
   readonly label: string
@@ -117,7 +121,7 @@ function around(ui: Ui, { name, label, hint, optional }: FieldParts, control: (a
   return html`<div class="${errors.length > 0 ? 'field invalid' : 'field'}">
 <label for="${id}">${label}${optional === true && html` <span class="quiet">${ui.t.common.optional}</span>`}</label>
 ${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}
-${errors.length > 0 && html`<p class="error" id="${id}-error"><span class="unseen">${ui.t.common.errorPrefix} </span>${errors.join(' ')}</p>`}
+${errors.length > 0 && html`<p class="error" id="${id}-error"><span class="unseen">${ui.t.common.errorPrefix} </span>${lines(errors)}</p>`}
 ${control(attributes)}
 </div>`
 }
@@ -199,7 +203,7 @@ export const radios = (
   const errors = errorsOf(ui, name)
   const chosen = ui.refusal?.values[name] ?? value
   return html`<fieldset class="${errors.length > 0 ? 'field invalid' : 'field'}" id="${idOf(name)}"><legend>${legend}</legend>
-${errors.length > 0 && html`<p class="error"><span class="unseen">${ui.t.common.errorPrefix} </span>${errors.join(' ')}</p>`}
+${errors.length > 0 && html`<p class="error"><span class="unseen">${ui.t.common.errorPrefix} </span>${lines(errors)}</p>`}
 ${options.map(
   (option) =>
     html`<label class="radio"><input type="radio" name="${name}" value="${option.value}"${option.value === chosen && html` checked`}> <span>${option.label}${explanation(option)}</span></label>`,
