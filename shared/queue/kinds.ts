@@ -18,6 +18,9 @@ export const JOB_KINDS = {
       v.object({ template: v.literal('password-changed'), user_id: Id, device: v.optional(UsedDevice) }),
       v.object({ template: v.literal('membership-added'), user_id: Id }),
       v.object({ template: v.literal('membership-removed'), user_id: Id }),
+      v.object({ template: v.literal('role-changed'), user_id: Id }),
+      // To who invited this user.
+      v.object({ template: v.literal('invitation-accepted'), user_id: Id }),
     ]),
     invokes: 'deliver-mail',
   },
