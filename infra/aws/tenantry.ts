@@ -148,7 +148,7 @@ export class Tenantry extends Stack {
     webApi.node.addDependency(api)
     const { trustedProxies } = addresses
     if (config.firewall !== null) {
-      const firewall = { config: config.firewall, trustedProxies }
+      const firewall = { config: config.firewall, sampled: addresses.firewallSamples, trustedProxies }
       const stageArnOf = ({ rest }: Api) => rest.deploymentStage.stageArn
       new Firewall(this, 'Firewall', { ...firewall, name, resourceArn: stageArnOf(api), signIn: isApiSignIn })
       new Firewall(this, 'WebFirewall', {
