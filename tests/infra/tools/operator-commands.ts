@@ -7,6 +7,7 @@ import { Command, isKeyCommand } from '#functions/workers/operate/commands.ts'
 import { examine } from '#functions/workers/operate/examine.ts'
 import { type Instruction, receive } from '#functions/workers/operate/instruction.ts'
 import { worker as operating } from '#functions/workers/operate/worker.ts'
+import { verifyRestore } from '#functions/workers/operate/verify-restore.ts'
 import { look } from '#functions/workers/operate/look.ts'
 import { operate, operateKeys } from '#functions/workers/operate/operate.ts'
 import { liveArn, startLambda } from '#infra/local/aws/lambda.ts'
@@ -47,6 +48,8 @@ export function useOperator() {
     perform = (given, instruction) => {
       if (given.command === 'sql') return look(worker, given, instruction)
       if (given.command === 'doctor') return examine({ login, security, folder: MIGRATIONS }, instruction)
+      if (given.command === 'verify-restore')
+        return verifyRestore({ login, security, folder: MIGRATIONS }, given, instruction)
       return isKeyCommand(given)
         ? operateKeys(worker, given, { ...instruction, vault, shouldStop: () => false })
         : operate(worker, given, instruction)
