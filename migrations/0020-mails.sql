@@ -27,7 +27,7 @@ comment on function app.leased_mail is 'proof: lease; callers: identity_gate';
 -- accepted, cancelled or renewed, when its address is a disabled user's, when the invitations of its tenant are stopped, or when an
 -- open invitation to the address, of any tenant, or mail to its user bounced, which it records. The platform may always invite.
 -- The inviter is null when the platform invites, or when their address is not verified. The language is the one of the user of the
--- address, else of the inviter.
+-- address, else the one that the inviter chose, else the inviter's own.
 create function app.mail_of_invitation(p_job uuid, p_lease_token uuid, p_token_hashes bytea[])
   returns table (email text, token integer, expires_at timestamptz, expired boolean, slug text, legal_name text, timezone text, role text, role_code text,
                  inviter text, language text)
@@ -39,7 +39,7 @@ declare
   v_bounced boolean;
 begin
   select i.email, array_position(p_token_hashes, i.token_hash), i.expires_at, i.expires_at <= now(), t.slug, t.legal_name, t.timezone, r.label, r.code,
-         case when n.email_verified_at is not null then n.email end, coalesce(invited.language, n.language, 'en'),
+         case when n.email_verified_at is not null then n.email end, coalesce(invited.language, i.language, n.language, 'en'),
          i.bounced_at is not null or invited.bounced_at is not null
          or exists (select from app.tokens o where o.email = i.email and o.purpose = 'invite' and o.consumed_at is null
                                                and o.issued_at is not null and o.bounced_at is not null)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createMember } from '#tests/support/minted-session.ts'
+import { createMember, createUser } from '#tests/support/minted-session.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
@@ -56,4 +56,25 @@ it('mails who invited a person that they joined, while who invited them is a mem
   await accept(second)
   await service.request(`DELETE /v1/members/${gone.membershipId}`, { token: owner.token })
   expect(await subjects(`gone@${slug}.test`)).toEqual([`You were removed from Shop ${slug} (${slug})`])
+})
+
+it('mails an invitation in the language that the inviter chose, also when it is sent again, and in their own to somebody with an account', async () => {
+  const { slug, owner } = await service.newTenant('owner')
+  const shop = `Shop ${slug} (${slug})`
+  await service.sql`update app.users set email_verified_at = now() where id = ${owner.userId}`
+  const invite = (email: string, language?: string) =>
+    service.request('POST /v1/members/invite', { token: owner.token, body: { email, role: 'sales', language } })
+  const english = `owner@${slug}.test invites you to ${shop}`
+  const spanish = `owner@${slug}.test le invita a ${shop}`
+  const { body } = await invite(`new@${slug}.test`, 'es')
+  await invite(`other@${slug}.test`)
+  await createUser(service.sql, { email: `known@${slug}.test` })
+  await invite(`known@${slug}.test`, 'es')
+  expect(await subjects(`new@${slug}.test`)).toEqual([spanish])
+  expect(await subjects(`other@${slug}.test`)).toEqual([english])
+  expect(await subjects(`known@${slug}.test`)).toEqual([english])
+  await service.sql`update app.tokens set issued_at = now() - interval '1 day' where email = ${`new@${slug}.test`}`
+  await service.request(`POST /v1/members/invitations/${body.id}/resend`, { token: owner.token })
+  expect(await subjects(`new@${slug}.test`)).toEqual([spanish, spanish])
+  expect((await invite(`new@${slug}.test`, 'fr')).status).toBe(422)
 })
