@@ -171,7 +171,7 @@ begin
   if not found then
     return false;
   end if;
-  perform app.audit_user(p_user, 'user.recovery_code_used', jsonb_build_object('left', app.codes_left(p_user)), p_source);
+  perform app.audit_user(p_user, 'user.recovery_code_used', jsonb_build_object('codes_left', app.codes_left(p_user)), p_source);
   perform app.mail_change(p_user, 'code-used');
   return true;
 end

@@ -216,7 +216,7 @@ begin
     return false;
   end if;
   perform app.replace_codes(v_session.user_id, p_codes);
-  perform app.audit_user(v_session.user_id, 'user.recovery_codes_renewed', jsonb_build_object('left', app.codes_left(v_session.user_id)), p_source);
+  perform app.audit_user(v_session.user_id, 'user.recovery_codes_renewed', jsonb_build_object('codes_left', app.codes_left(v_session.user_id)), p_source);
   perform app.mail_change(v_session.user_id, 'codes-renewed');
   return true;
 end

@@ -30,7 +30,7 @@ export interface Watched {
   /** The vault of the daily backups, and whether they are copied to others. Null without `recovery`. */
   readonly backups: { readonly vaultName: string; readonly copied: boolean } | null
   readonly config: Pick<Stage['database'], 'maxCapacity' | 'minCapacity' | 'readers'> &
-    Pick<Stage, 'canary'> & { readonly probesPages: boolean }
+    Pick<Stage, 'canary'> & { readonly probesPages: boolean; readonly firewall: boolean }
 }
 
 const SERVICE = 'tenantry'

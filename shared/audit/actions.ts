@@ -45,6 +45,7 @@ export const AUDIT_ACTIONS = {
   'membership.accepted': { target: 'membership', event: ['role'] },
   'membership.revoked': { target: 'membership', event: ['role'] },
   'membership.role_changed': { target: 'membership', event: ['role'] },
+  'membership.sessions_ended': { target: 'membership', event: null },
   'price_breaks.replaced': { target: 'style', event: ['min_quantities'] },
   'role.changed': { target: 'role', event: ['id', 'permissions'] },
   'role.created': { target: 'role', event: ['id', 'code', 'based_on', 'permissions'] },
@@ -213,12 +214,27 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
     es: ['Invitación aceptada', ({ who, value }) => `${who} se unió a la tienda como ${value('role')}.`],
   },
   'membership.revoked': {
-    en: ['Member removed', ({ who, target }) => `${who} removed ${target} from the shop.`],
-    es: ['Miembro quitado', ({ who, target }) => `${who} quitó a ${target} de la tienda.`],
+    en: [
+      'Member removed, or left',
+      ({ who, target, value }) =>
+        value('left') === '' ? `${who} removed ${target} from the shop.` : `${who} left the shop.`,
+    ],
+    es: [
+      'Miembro quitado, o se fue',
+      ({ who, target, value }) =>
+        value('left') === '' ? `${who} quitó a ${target} de la tienda.` : `${who} dejó la tienda.`,
+    ],
   },
   'membership.role_changed': {
     en: ['Role of a member changed', ({ who, target, value }) => `${who} made ${target} ${value('role')}.`],
     es: ['Rol de un miembro cambiado', ({ who, target, value }) => `${who} dio a ${target} el rol ${value('role')}.`],
+  },
+  'membership.sessions_ended': {
+    en: ['Sessions of a member ended', ({ who, target }) => `${who} ended the sessions of ${target} in this shop.`],
+    es: [
+      'Sesiones de un miembro terminadas',
+      ({ who, target }) => `${who} terminó las sesiones de ${target} en esta tienda.`,
+    ],
   },
   'price_breaks.replaced': {
     en: [
@@ -345,10 +361,10 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
     es: ['Contraseña restablecida', ({ who }) => `${who} puso una nueva contraseña con un enlace.`],
   },
   'user.recovery_code_used': {
-    en: ['Recovery code used', ({ who, value }) => `${who} used a recovery code. ${value('left')} are left.`],
+    en: ['Recovery code used', ({ who, value }) => `${who} used a recovery code. ${value('codes_left')} are left.`],
     es: [
       'Código de recuperación usado',
-      ({ who, value }) => `${who} usó un código de recuperación. Quedan ${value('left')}.`,
+      ({ who, value }) => `${who} usó un código de recuperación. Quedan ${value('codes_left')}.`,
     ],
   },
   'user.recovery_codes_renewed': {

@@ -11,6 +11,7 @@ type FieldKind =
   | 'zone'
   | 'status'
   | 'cause'
+  | 'reason'
   | 'yes'
   | 'codes'
   | 'internal'
@@ -37,11 +38,12 @@ export const AUDIT_FIELDS = {
   account_number: 'text',
   last_error: 'cause',
   withdraw_most: 'yes',
+  left: 'yes',
   cause: 'cause',
   service: 'text',
-  reason: 'text',
-  left: 'number',
+  codes_left: 'number',
   kind: 'internal',
+  reason: 'reason',
   entries: 'number',
   format: 'text',
   oldest: 'time',

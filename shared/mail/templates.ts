@@ -114,6 +114,22 @@ export function mailTemplates(stage: { platform: Platform; webBaseUrl: string; r
       emailOf(to, MAIL_TEXTS[to.language].secondFactorSetup({ ...mail, ...accountOf(to) })),
     membershipAdded: (to: UserContact, mail: { shop: string; role: string }) =>
       emailOf(to, MAIL_TEXTS[to.language].membershipAdded({ ...mail, ...accountOf(to) }), `${webBaseUrl}/`),
+    roleChanged: (to: UserContact, { time, ...mail }: { shop: string; role: string; time: string }) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].roleChanged({ ...mail, ...accountOf(to), at: at(to, time) }),
+        `${webBaseUrl}/`,
+      ),
+    /** To who invited the member. */
+    invitationAccepted: (
+      to: UserContact,
+      { slug, ...mail }: { shop: string; slug: string; role: string; member: string },
+    ) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].invitationAccepted({ ...mail, ...accountOf(to) }),
+        `${webBaseUrl}/s/${encodeURIComponent(slug)}/members`,
+      ),
     membershipRemoved: (to: UserContact, { shop, time }: { shop: string; time: string }) =>
       emailOf(to, MAIL_TEXTS[to.language].membershipRemoved({ shop, ...accountOf(to), at: at(to, time) })),
   }

@@ -27,6 +27,8 @@ interface Facts {
   readonly secondFactor: Account & { readonly change: FactorChange; readonly at: string }
   readonly secondFactorSetup: Account & { readonly code: string }
   readonly membershipAdded: Account & { readonly shop: string; readonly role: string }
+  readonly roleChanged: Account & { readonly shop: string; readonly role: string; readonly at: string }
+  readonly invitationAccepted: Account & { readonly shop: string; readonly role: string; readonly member: string }
   readonly membershipRemoved: Account & { readonly shop: string; readonly at: string }
 }
 
@@ -146,6 +148,23 @@ const en: MailTexts = {
     paragraphs: [`You now work in ${shop}, with the account ${account} of ${platform}.`, `Your role is: ${role}.`],
     label: `Open ${platform}`,
   }),
+  roleChanged: ({ account, platform, shop, role, at }) => ({
+    subject: `Your role in ${shop} was changed`,
+    paragraphs: [
+      `Since ${at}, the role of the account ${account} of ${platform} in ${shop} is: ${role}.`,
+      'You need to do nothing. The first page of the shop says what the role permits.',
+    ],
+    label: `Open ${platform}`,
+    closing: 'If you think that this is a mistake, ask an owner or an admin of the shop.',
+  }),
+  invitationAccepted: ({ platform, shop, role, member }) => ({
+    subject: `${member} joined ${shop}`,
+    paragraphs: [
+      `${member} accepted your invitation, and now works in ${shop} of ${platform}. The role is: ${role}.`,
+      'You need to do nothing. If you do not know this address, remove the person from the shop:',
+    ],
+    label: 'Open the members',
+  }),
   membershipRemoved: ({ account, platform, shop, at }) => ({
     subject: `You were removed from ${shop}`,
     paragraphs: [
@@ -212,6 +231,23 @@ const es: MailTexts = {
     subject: `Ya forma parte de ${shop}`,
     paragraphs: [`Ahora trabaja en ${shop}, con la cuenta ${account} de ${platform}.`, `Su rol es: ${role}.`],
     label: `Abrir ${platform}`,
+  }),
+  roleChanged: ({ account, platform, shop, role, at }) => ({
+    subject: `Su rol en ${shop} ha cambiado`,
+    paragraphs: [
+      `Desde el ${at}, el rol de la cuenta ${account} de ${platform} en ${shop} es: ${role}.`,
+      'No tiene que hacer nada. La primera página de la tienda dice lo que permite el rol.',
+    ],
+    label: `Abrir ${platform}`,
+    closing: 'Si cree que es un error, pregunte a un propietario o administrador de la tienda.',
+  }),
+  invitationAccepted: ({ platform, shop, role, member }) => ({
+    subject: `${member} se unió a ${shop}`,
+    paragraphs: [
+      `${member} aceptó su invitación y ahora trabaja en ${shop} de ${platform}. El rol es: ${role}.`,
+      'No tiene que hacer nada. Si no conoce esta dirección, quite a la persona de la tienda:',
+    ],
+    label: 'Abrir los miembros',
   }),
   membershipRemoved: ({ account, platform, shop, at }) => ({
     subject: `Ya no forma parte de ${shop}`,

@@ -33,6 +33,9 @@ export const JOB_KINDS = {
       v.object({ template: v.literal('second-factor-setup'), user_id: Id, nonce: Nonce }),
       v.object({ template: v.literal('membership-added'), user_id: Id }),
       v.object({ template: v.literal('membership-removed'), user_id: Id }),
+      v.object({ template: v.literal('role-changed'), user_id: Id }),
+      // To who invited this user.
+      v.object({ template: v.literal('invitation-accepted'), user_id: Id }),
     ]),
     invokes: 'deliver-mail',
   },

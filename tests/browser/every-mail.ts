@@ -40,6 +40,13 @@ export function everyMail(): [name: string, mail: EmailMessage][] {
       ),
       'second-factor-setup': templates.secondFactorSetup(to, { code: '4TQ7-92KM' }),
       'membership-added': templates.membershipAdded(to, { shop: SHOP, role: 'Account Manager' }),
+      'role-changed': templates.roleChanged(to, { shop: SHOP, role: 'Account Manager', time }),
+      'invitation-accepted': templates.invitationAccepted(to, {
+        shop: SHOP,
+        slug: 'incorporated-embroidery-of-the-northwest',
+        role: 'Account Manager',
+        member: `${'designer'.repeat(7)}@embroidery.test`,
+      }),
       'membership-removed': templates.membershipRemoved(to, { shop: SHOP, time }),
     }
     return Object.entries(mails).map(([kind, mail]): [string, EmailMessage] => [`${kind} (${language})`, mail])

@@ -41,6 +41,7 @@ async function filled(words: readonly string[], made: number): Promise<string[]>
     EMAIL: email,
     NAME: words[0] === 'sql' ? 'tenants' : `service-${made}`,
     ARN,
+    HOST: 'restored.cluster-abc.us-east-1.rds.amazonaws.com',
     TEXT: 'Rehearsal',
   }
   return words.map((word) => values[word] ?? word)

@@ -92,6 +92,25 @@ export interface TenantOption {
 export const listTenants = (call: TicketRun, ticket: Ticket): Promise<TenantOption[]> =>
   ticket.present((bytes) => call<TenantOption>`select * from app.tenants_of_session(${bytes})`)
 
+/**
+ * Ends the membership of the session's user in a tenant, their sessions in it, and records both. Returns false when they are no member.
+ * Rejects with the PostgresError TN401 when the session is no longer live, and TN409 for the last owner.
+ */
+export async function leaveTenant(
+  call: TicketRun,
+  {
+    principal: { ticket },
+    tenantId,
+    source,
+  }: { principal: Principal; tenantId: string; source: Required<RequestSource> },
+): Promise<boolean> {
+  const [row] = await ticket.present(
+    (bytes) => call<{ left: boolean }>`
+      select app.leave_tenant(${bytes}, ${tenantId}, ${sourceValue(source)}::app.source) as left`,
+  )
+  return row?.left ?? false
+}
+
 export interface SessionRow extends Omit<Tenant, 'id'> {
   readonly id: string
   readonly user_agent: string | null

@@ -1,5 +1,6 @@
 import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
+import { shopPath } from '#web/http/addresses.ts'
 import { type Content, type Html, html } from '#web/http/html.ts'
 import { linksFor } from '#web/http/navigation.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
@@ -37,7 +38,8 @@ ${
           html`<li class="card"><h2><a href="${to}">${t[name].navigation.label}</a></h2><p>${numbers[name] ?? t[name].navigation.purpose}</p></li>`,
       )}</ul>`
 }
-${permitted(context)}`,
+${permitted(context)}
+<p><a href="${shopPath(tenant.slug, '/leave')}">${t.members.leave}</a></p>`,
     })
   },
 })

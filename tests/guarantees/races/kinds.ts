@@ -150,6 +150,33 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     (world, { member }) => revoke(world, () => send(world, 'DELETE /v1/auth/session', member.token), 204),
     401,
   ),
+  'commits no write after the answer that a member left the tenant': whileTheyWrite(
+    (world, { member, tenantId }) =>
+      revoke(world, () => send(world, `DELETE /v1/auth/tenants/${tenantId}`, member.token), 204),
+    401,
+  ),
+  'commits no write after the answer that the sessions of a member are ended': whileTheyWrite(
+    (world, { member, owner }) =>
+      revoke(world, () => send(world, `DELETE /v1/members/${member.membershipId}/sessions`, owner.token), 200),
+    401,
+  ),
+  'keeps one of two owners who leave': async (world, { owner, slug, tenantId }) => {
+    const { sql } = world.service
+    const second = await createMember(sql, { email: `${randomUUID()}@races.test`, slug })
+    // The founder of the tenant.
+    await sql`
+      update app.memberships set role_id = 7
+       where tenant_id = ${tenantId} and role_id = 1 and id not in (${owner.membershipId}, ${second.membershipId})`
+    return async () => {
+      const leave = ({ token }: { token: string }) =>
+        revoke(world, () => send(world, `DELETE /v1/auth/tenants/${tenantId}`, token), 204, 409)
+      expect(sorted(await Promise.all([leave(owner), leave(second)]))).toEqual([204, 409])
+      return async () => {
+        const owners = 'select from app.memberships where tenant_id = $1 and role_id = 1 and revoked_at is null'
+        expect(await count(world, owners, tenantId)).toBe(1)
+      }
+    }
+  },
   'leaves no holder of a role that is deleted while it is given and offered': async (world, person) => {
     const { owner, member } = person
     const role = await newRole(world, person, [])

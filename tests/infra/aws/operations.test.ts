@@ -4,7 +4,6 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { QUERY_NAMES } from '#functions/workers/operate/named-queries.ts'
 import { alarmEntries } from '#infra/aws/alarm-table.ts'
 import { EXERCISES, printed } from '#infra/tools/game-day/exercises.ts'
-import { STAGES } from '#infra/stages.ts'
 import { METRICS, type MetricName } from '#shared/base/metrics.ts'
 import { JOB_KINDS } from '#shared/queue/kinds.ts'
 import { listed, type Synthesized, synthesized } from './synthesized.ts'
@@ -236,27 +235,6 @@ describe('infra/README.md', () => {
       .map((cell) => Number(/\d+/.exec(cell)?.[0]))
   const stages = () =>
     Promise.all((['dev', 'prod'] as const).map(async (name) => [name, await synthesized(name)] as const))
-
-  it('has the costs of the templates, by the list prices that it names', async () => {
-    const costs = (await stages()).map(([name, stage]) => {
-      const count = (type: string) => stage.ofType(type).length
-      const { minCapacity, readers } = STAGES[name].database
-      const firewalls = stage.ofType('AWS::WAFv2::WebACL').map(({ Properties }) => 5 + Properties.Rules.length)
-      return {
-        database: minCapacity * (1 + readers) * 0.12 * 730,
-        NAT: (count('AWS::EC2::NatGateway') * 0.045 + count('AWS::EC2::EIP') * 0.005) * 730,
-        firewalls: firewalls.reduce((sum, each) => sum + each, 0),
-        keys: count('AWS::KMS::Key') + count('AWS::SecretsManager::Secret') * 0.4,
-        CloudWatch: alarmMetrics(stage).length * 0.1 + count('AWS::CloudWatch::Dashboard') * 3 + 60 * 0.3,
-      }
-    })
-    const sheet = Object.keys(costs[0] ?? {}) as (keyof (typeof costs)[number])[]
-    for (const [index, cost] of costs.entries()) {
-      for (const name of sheet) expect(Math.abs((figures(name)[index] ?? NaN) - cost[name]), name).toBeLessThan(2)
-      const together = sheet.reduce((sum, name) => sum + cost[name], 0)
-      expect(Math.abs((figures('together')[index] ?? NaN) - together)).toBeLessThan(10)
-    }
-  })
 
   it('has the size of each stack', async () => {
     for (const [index, [, stage]] of (await stages()).entries())
