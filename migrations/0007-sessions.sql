@@ -65,7 +65,8 @@ grant select (id, token_key, user_id, tenant_id, csrf_secret, created_at, last_s
   update (token_key, tenant_id, idle_expires_at, last_seen_at, revoked_at, second_factor_at, stepped_up_at) on app.sessions to identity_gate;
 
 -- The live sessions with user, tenant, role and permissions. A session is live if it is not revoked or expired and its user is not
--- disabled. If it has a tenant, the tenant must be open, and the membership accepted and not revoked. Row security applies to the
+-- disabled. If it has a tenant, the tenant must be open, and the membership accepted and not revoked; and where the tenant asks
+-- the role for a second factor, the session must have proven one. Row security applies to the
 -- reader: the view shows a session of a tenant only while that tenant is set. It is also the row that functions return: `ticket` and `methods`
 -- are null here. app.authenticate fills in the ticket, and app.sign_in the methods of an open sign-in. No function returns the token hash.
 create view app.live_sessions with (security_invoker = true) as
@@ -83,7 +84,10 @@ select s.id as session_id, s.idle_expires_at, s.absolute_expires_at, s.created_a
         and m.accepted_at is not null and m.revoked_at is null
   left join app.roles r on r.id = m.role_id
  where (s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()) is not false
-   and (s.tenant_id is null or (t.id is not null and m.id is not null));
+   and (s.tenant_id is null
+        or (t.id is not null and m.id is not null
+            and (s.second_factor_at is not null
+                 or not app.asks_second_factor(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions))));
 grant select on app.live_sessions to identity_gate;
 
 -- Returns the live session of an id without its token hash, or no row.
@@ -270,7 +274,7 @@ comment on function app.authenticate is
 
 -- Selects a tenant for the session of a ticket and returns the session. Audits it, and writes its time into the membership, unless the
 -- session has selected that tenant already. Returns no row when the user has no live membership there or the tenant is not open. Raises TN401 when the session
--- is no longer live.
+-- is no longer live, and TN427 when the tenant asks the user's role for a second factor that the session has not proven.
 -- Locks tenant and membership FOR SHARE, so that neither is suspended or revoked before the commit. It checks the session
 -- itself and locks the tenant first, so app.enter_session (0008) must not precede it in the same transaction.
 create function app.select_tenant(
@@ -306,6 +310,13 @@ begin
   if not found then
     raise exception 'the session is no longer live' using errcode = 'TN401';
   end if;
+  if exists (select from app.tenants t
+               join app.memberships m on m.tenant_id = t.id and m.user_id = v_user and m.revoked_at is null
+               join app.roles r on r.id = m.role_id
+               join app.sessions s on s.id = v_session and s.second_factor_at is null
+              where t.id = p_tenant and app.asks_second_factor(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions)) then
+    raise exception 'the tenant asks for a second factor' using errcode = 'TN427';
+  end if;
   if v_previous is distinct from p_tenant then
     insert into app.audit_log
       (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
@@ -329,7 +340,7 @@ comment on function app.select_tenant is
 -- Returns the memberships of the session's user in open tenants, which the session may select, and in suspended ones.
 create function app.tenants_of_session(p_ticket bytea)
   returns table (membership_id uuid, tenant_id uuid, slug text, legal_name text, status text,
-                 role_code text, role_label text, role_rank integer, selected_at text)
+                 role_code text, role_label text, role_rank integer, selected_at text, second_factor_from timestamptz, is_two_factor boolean)
   language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -339,7 +350,8 @@ create function app.tenants_of_session(p_ticket bytea)
 #variable_conflict use_column
 begin
   return query
-    select m.id, t.id, t.slug, t.legal_name::text, t.status, r.code, r.label::text, r.rank, m.selected_at::text
+    select m.id, t.id, t.slug, t.legal_name::text, t.status, r.code, r.label::text, r.rank, m.selected_at::text,
+           app.second_factor_from(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions), s.second_factor_at is not null
       from app.check_ticket(p_ticket, 'session') ticket
       join app.sessions s on s.id = ticket.session_id
       join app.users u on u.id = s.user_id and u.disabled_at is null

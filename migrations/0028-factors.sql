@@ -276,10 +276,10 @@ comment on table app.factors is
   'kept: until a person removes it';
 comment on table app.factor_drafts is
   'secret: sealed; linked: id, user_id, session_id; platform: expires_at; '
-  'kept: a day after its expiry, by app.delete_old_drafts';
+  'kept: 1 day after its expiry, by app.delete_old_drafts';
 comment on table app.used_challenges is
   'secret: key; platform: expires_at; '
-  'kept: a day after its expiry, by app.delete_old_drafts';
+  'kept: 1 day after its expiry, by app.delete_old_drafts';
 
 select app.give(
   'app.factor_limit', 'app.count_code', 'app.show_app', 'app.accept_code', 'app.accept_recovery_code', 'app.codes_left', 'app.methods_of',

@@ -185,7 +185,7 @@ comment on function app.delete_old_sign_ins is
 -- The class of each column (infra/data-classification.md).
 comment on table app.open_sign_ins is
   'secret: token_key; linked: id, user_id, limit_key, taken, taken_in_cache; platform: created_at, expires_at, tries; '
-  'kept: a day after its expiry, by app.delete_old_sign_ins';
+  'kept: 1 day after its expiry, by app.delete_old_sign_ins';
 
 select app.give(
   'app.is_open_sign_in', 'app.open_sign_in', 'app.look_at_sign_in', 'app.finish_sign_in', 'app.delete_old_sign_ins');

@@ -64,6 +64,7 @@ export const AUDIT_ACTIONS = {
   'tenant.created': { target: 'tenant', event: ['slug', 'status'] },
   'tenant.invitations_allowed': { target: 'tenant', event: null },
   'tenant.invitations_stopped': { target: 'tenant', event: null },
+  'tenant.second_factor_policy_changed': { target: 'tenant', event: ['second_factor'] },
   'tenant.status_changed': { target: 'tenant', event: ['status'] },
   'user.bounce_cleared': { target: 'user', event: null },
   'user.bounced': { target: 'user', event: null },
@@ -322,6 +323,10 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
       'Invitaciones detenidas',
       () => 'Se devolvieron demasiadas invitaciones, así que la tienda no puede invitar a nadie por ahora.',
     ],
+  },
+  'tenant.second_factor_policy_changed': {
+    en: ['Second step required', ({ who }) => `${who} changed whom the shop asks for a second step.`],
+    es: ['Segundo paso exigido', ({ who }) => `${who} cambió a quién pide la tienda un segundo paso.`],
   },
   'tenant.status_changed': {
     en: [

@@ -60,6 +60,7 @@ export const AUDIT_FIELDS = {
   secret_version: 'internal',
   sha256: 'internal',
   slug: 'text',
+  second_factor: 'internal',
   vendor_account_id: 'internal',
 } as const satisfies Readonly<Record<string, FieldKind>>
 

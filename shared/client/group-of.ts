@@ -63,6 +63,7 @@ export const GROUP_OF: Readonly<Record<string, string>> = {
   '/v1/changes': 'services',
   '/v1/memberships': 'services',
   '/v1/tenant': 'tenant',
+  '/v1/tenant/second-factor-policy': 'tenant',
   '/v1/tenant/overview': 'tenant',
   '/v1/vendors': 'vendor-accounts',
   '/v1/vendor-accounts': 'vendor-accounts',

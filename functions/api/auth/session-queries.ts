@@ -87,6 +87,10 @@ export interface TenantOption {
   readonly role_label: string
   readonly role_rank: number
   readonly selected_at: string | null
+  /** From when on the tenant asks the role for a second factor. */
+  readonly second_factor_from: string | null
+  /** Whether this session has proven one. */
+  readonly is_two_factor: boolean
 }
 
 export const listTenants = (call: TicketRun, ticket: Ticket): Promise<TenantOption[]> =>

@@ -117,6 +117,7 @@ export const problems: ProblemTexts = {
   'role-exists': 'The shop has a role of this code already.',
   'role-in-use': 'Members or invitations use this role.',
   'role-limit': 'The shop has as many roles as it may have.',
+  'last-factor': 'One of your shops asks for a second step. Add another before you remove this one.',
   'sign-in-expired': 'That took too long. Enter your password again.',
   'draft-expired': 'This page was open too long. Start again.',
   'last-owner': 'A shop needs at least one owner. Make somebody else an owner first.',

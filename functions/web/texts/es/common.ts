@@ -118,6 +118,7 @@ export const problems: typeof en.problems = {
   'role-exists': 'La tienda ya tiene un rol con este código.',
   'role-in-use': 'Hay miembros o invitaciones que usan este rol.',
   'role-limit': 'La tienda ya tiene el máximo de roles.',
+  'last-factor': 'Una de sus tiendas pide un segundo paso. Añada otro antes de quitar este.',
   'sign-in-expired': 'Pasó demasiado tiempo. Introduzca de nuevo su contraseña.',
   'draft-expired': 'Esta página estuvo abierta demasiado tiempo. Empiece de nuevo.',
   'last-owner': 'Una tienda necesita al menos un propietario. Nombre antes a otra persona.',
