@@ -118,7 +118,7 @@ export function requestAlarms({ config }: Watched, metrics: StageMetrics): Alarm
     },
     ...(config.canary ? releaseAlarms(metrics) : {}),
     'functions-throttled': {
-      metric: { sumOf: metrics.throttles, label: 'throttled' },
+      metric: { sumOf: metrics.feltThrottles, label: 'throttled' },
       over: 0,
       periods: [3, 3],
       missing: 'normal',

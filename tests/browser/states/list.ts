@@ -6,7 +6,7 @@ import { lock, LOCKED, type Made } from './made.ts'
 import { ENDED, type Person } from './people.ts'
 import { LONG, ownerOf, type Shop, type ShopName, SHOPS, slugOf } from './shops.ts'
 
-/** A form of the page that is shown, sent with these values. What the API refuses, it shows again. */
+/** A form of the page that is shown, sent with these values. */
 export interface Sent {
   readonly to: (made: Made) => string
   readonly values?: Readonly<Record<string, string>>
@@ -238,6 +238,7 @@ const OWN: Readonly<Record<string, readonly State[]>> = {
       sends: { to: ({ members }) => `${BASE}/members/${members.owner}/remove` },
     },
   ],
+  '/s/{slug}/leave': [{ name: 'refused', ...owner, at: here('/leave'), sends: inShop('/leave') }],
   '/s/{slug}/invitations': [
     {
       name: 'refused',
