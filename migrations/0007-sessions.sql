@@ -120,13 +120,16 @@ comment on function app.guesses_of is 'callers: identity_gate';
 -- A failure counts against p_failures, and a success deletes the failures. When attempts at the same time have reached that limit since it
 -- was looked at, or guesses the one of the address, it returns a row of nulls: the answer says nothing of the digest. p_taken is what
 -- app.count_attempts took, which every outcome but a failure gives back.
+-- When neither the network nor the device was one of the user's in the last 30 days, it adds a mail that says so: at most one in an hour,
+-- and none in the first day of an account.
 -- A sign-in also ends the live session of the token that the client sent, whoever its user is: one of two token hashes, because
 -- the pepper may be rotating.
 create function app.sign_in(
     p_email text, p_digest bytea, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea,
     p_user_agent text, p_pending_seconds integer, p_absolute_seconds integer, p_most integer,
     p_source app.source, p_sent_key bytea default null, p_sent_previous bytea default null,
-    p_failures app.limit default null, p_part_of bytea default null, p_taken jsonb default '[]')
+    p_failures app.limit default null, p_part_of bytea default null, p_taken jsonb default '[]',
+    p_device_key bytea default null, p_device jsonb default null)
   returns setof app.live_sessions
   language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -136,6 +139,7 @@ declare
   v_user app.users;
   v_none app.live_sessions;
   v_session uuid;
+  v_is_new boolean;
   v_guesses app.limit := app.guesses_of(p_email);
   v_look record := app.look_at_limit(v_guesses, clock_timestamp());
 begin
@@ -156,7 +160,14 @@ begin
       perform app.end_sessions_of(s.user_id, s.id, null, 'session.revoked', p_source)
          from app.sessions s where s.token_key in (p_sent_key, p_sent_previous);
       perform app.end_unused_sessions(v_user.id, p_most - 1, p_source);
-      insert into app.known_networks as n (key) values (p_network_key) on conflict (key) do update set seen_at = now();
+      v_is_new := p_device_key is not null and v_user.created_at < now() - interval '1 day'
+        and not app.is_known_network(p_network_key) and not app.is_known_network(p_device_key);
+      insert into app.known_networks as n (key) select k from unnest(array[p_network_key, p_device_key]) k where k is not null
+      on conflict (key) do update set seen_at = now();
+      if v_is_new then
+        perform app.enqueue('mail', jsonb_build_object('template', 'new-sign-in', 'user_id', v_user.id, 'device', p_device),
+                            'new-sign-in ' || v_user.id || ' ' || date_trunc('hour', now()));
+      end if;
       insert into app.sessions as s
         (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at)
       values (p_token_key, v_user.id, p_csrf_secret, p_source.ip_hash, p_user_agent,

@@ -86,7 +86,7 @@ begin
     return;
   elsif v_job.payload ->> 'template' = 'password-reset' then
     select * into v_user from app.users u where u.email = v_job.payload ->> 'email' and u.resets_valid_from < v_job.created_at;
-  elsif v_job.payload ->> 'template' in ('email-verification', 'password-changed') then
+  elsif v_job.payload ->> 'template' in ('email-verification', 'password-changed', 'new-sign-in') then
     select * into v_user from app.users u
      where u.id = (v_job.payload ->> 'user_id')::uuid and (v_purpose is null or u.email_verified_at is null);
   end if;

@@ -23,6 +23,7 @@ interface Facts {
   readonly passwordReset: Account & Open
   readonly emailVerification: Account & Open
   readonly passwordChanged: Account & { readonly at: string; readonly by: string | null }
+  readonly newSignIn: Account & { readonly at: string; readonly by: string | null }
   readonly membershipAdded: Account & { readonly shop: string; readonly role: string }
   readonly roleChanged: Account & { readonly shop: string; readonly role: string; readonly at: string }
   readonly invitationAccepted: Account & { readonly shop: string; readonly role: string; readonly member: string }
@@ -68,6 +69,14 @@ const en: MailTexts = {
       `The password of the account ${account} of ${platform} was changed on ${at}${by === null ? '' : `, with ${by}`}.`,
       'All other sessions of the account have ended.',
       'If it was you, you need to do nothing. If it was not you, set a new password now:',
+    ],
+    label: 'Set a new password',
+  }),
+  newSignIn: ({ account, platform, at, by }) => ({
+    subject: 'New sign-in to your account',
+    paragraphs: [
+      `Somebody signed in to the account ${account} of ${platform} on ${at}${by === null ? '' : `, with ${by}`}, from a network that you have not used in the last 30 days.`,
+      'If it was you, you need to do nothing. If it was not you, set a new password now. That ends every session of the account:',
     ],
     label: 'Set a new password',
   }),
@@ -138,6 +147,14 @@ const es: MailTexts = {
       `La contraseña de la cuenta ${account} de ${platform} se cambió el ${at}${by === null ? '' : `, con ${by}`}.`,
       'Todas las demás sesiones de la cuenta se han cerrado.',
       'Si fue usted, no tiene que hacer nada. Si no fue usted, cree ahora una contraseña nueva:',
+    ],
+    label: 'Crear una contraseña nueva',
+  }),
+  newSignIn: ({ account, platform, at, by }) => ({
+    subject: 'Nuevo inicio de sesión en su cuenta',
+    paragraphs: [
+      `Alguien inició sesión en la cuenta ${account} de ${platform} el ${at}${by === null ? '' : `, con ${by}`}, desde una red que usted no ha usado en los últimos 30 días.`,
+      'Si fue usted, no tiene que hacer nada. Si no fue usted, cree ahora una contraseña nueva. Así se cierran todas las sesiones de la cuenta:',
     ],
     label: 'Crear una contraseña nueva',
   }),

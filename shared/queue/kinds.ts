@@ -16,6 +16,7 @@ export const JOB_KINDS = {
       v.object({ template: v.literal('password-reset'), email: v.string(), nonce: Nonce }),
       v.object({ template: v.literal('email-verification'), user_id: Id, nonce: Nonce }),
       v.object({ template: v.literal('password-changed'), user_id: Id, device: v.optional(UsedDevice) }),
+      v.object({ template: v.literal('new-sign-in'), user_id: Id, device: UsedDevice }),
       v.object({ template: v.literal('membership-added'), user_id: Id }),
       v.object({ template: v.literal('membership-removed'), user_id: Id }),
       v.object({ template: v.literal('role-changed'), user_id: Id }),

@@ -34,6 +34,7 @@ export function everyMail(): [name: string, mail: EmailMessage][] {
       'password-reset': templates.passwordReset(to, link),
       'email-verification': templates.emailVerification(to, link),
       'password-changed': templates.passwordChanged(to, { time, device: { browser: 'Chrome', system: 'Windows' } }),
+      'new-sign-in': templates.newSignIn(to, { time, device: { browser: 'Firefox', system: 'macOS' } }),
       'membership-added': templates.membershipAdded(to, { shop: SHOP, role: 'Account Manager' }),
       'role-changed': templates.roleChanged(to, { shop: SHOP, role: 'Account Manager', time }),
       'invitation-accepted': templates.invitationAccepted(to, {

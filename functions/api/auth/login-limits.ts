@@ -2,6 +2,7 @@ import type { Config } from '#shared/base/config.ts'
 import type { ClientInfo } from '#shared/schema/client.ts'
 import { limitOn, perNetwork } from '#shared/http/limit-by.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
+import { deviceOf } from '#shared/schema/device.ts'
 import { normalizeEmail } from '#shared/schema/email.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 
@@ -24,6 +25,12 @@ export const accountLimit = ({ email, config, pepper }: Omit<SignIn, 'client'>):
 /** Returns the keyed hash of the network that a user signs in from. */
 export const networkKey = ({ email, client, pepper }: Omit<SignIn, 'config'>): Buffer =>
   keyedHash(pepper, 'login-network', `${normalizeEmail(email)} ${clientNetwork(client.ip)}`)
+
+/** Returns the keyed hash of the kind of device that a user signs in with: the browser and the system, without their versions. */
+export const deviceKey = ({ email, client, pepper }: Omit<SignIn, 'config'>): Buffer => {
+  const { browser, system } = deviceOf(client.userAgent)
+  return keyedHash(pepper, 'login-device', `${normalizeEmail(email)} ${browser} ${system}`)
+}
 
 /** The name and window of the limit on one email from one network. */
 export const emailLimitOf = ({ login }: Config) => ({ name: 'login-email', windowSeconds: login.windowSeconds })

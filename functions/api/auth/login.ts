@@ -14,7 +14,7 @@ import { CsrfToken, Session } from '#shared/identity/session.ts'
 import { secondsLeft } from '#shared/rate-limit/limit.ts'
 import { Email } from '#shared/schema/email.ts'
 import { User } from '#shared/identity/user.ts'
-import { failureLimit, loginLimits, networkKey } from './login-limits.ts'
+import { deviceKey, failureLimit, loginLimits, networkKey } from './login-limits.ts'
 import { findSalt, rehashPassword } from './password-queries.ts'
 import { signIn } from './session-queries.ts'
 
@@ -64,6 +64,7 @@ export const login = endpoint({
       tokenHash: hashToken(pepper, token),
       csrfSecret,
       networkKey: networkKey(asked),
+      deviceKey: deviceKey(asked),
       userAgent: client.userAgent,
       pendingSeconds: config.session.pendingSeconds,
       absoluteSeconds: config.session.absoluteSeconds,

@@ -34,6 +34,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     'password-reset': config.reset.ttlSeconds,
     'email-verification': config.verify.ttlSeconds,
     'password-changed': NOTICE_TTL_SECONDS,
+    'new-sign-in': NOTICE_TTL_SECONDS,
     'membership-added': NOTICE_TTL_SECONDS,
     'membership-removed': NOTICE_TTL_SECONDS,
     'role-changed': NOTICE_TTL_SECONDS,
@@ -95,6 +96,10 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     case 'password-changed': {
       const user = await findUser(sql, job)
       return user === null ? null : templates.passwordChanged(user, { time, device: mail.device ?? null })
+    }
+    case 'new-sign-in': {
+      const user = await findUser(sql, job)
+      return user === null ? null : templates.newSignIn(user, { time, device: mail.device })
     }
     case 'membership-added': {
       const place = await membership()
