@@ -127,11 +127,12 @@ comment on function app.guesses_of is 'callers: identity_gate';
 -- Creates a session of a user without a tenant, and returns its id. It alone creates sessions. Raises TN500 for a user with a second factor
 -- unless the caller says that one was proven. With it come the effects of a sign-in: the live session of the token that the client sent ends,
 -- whoever its user is: one of two token hashes, because the pepper may be rotating. The longest unused sessions end, so that p_most live ones are
--- left. The network becomes a known one of the user, and the failures of p_limit_key are forgotten.
+-- left. The network and the device become known ones of the user, and the failures of p_limit_key are forgotten. When neither was one of the
+-- user's in the last 30 days, it adds a mail that says so: at most one in an hour, and none in the first day of an account.
 -- Requires a lock on the user's row, and before it one on the user of the sent session (app.lock_user).
 create function app.create_session(
-    p_user uuid, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea, p_user_agent text, p_pending_seconds integer,
-    p_absolute_seconds integer, p_most integer, p_source app.source, p_sent_key bytea, p_sent_previous bytea, p_limit_key bytea,
+    p_user uuid, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea, p_device_key bytea, p_device jsonb, p_user_agent text,
+    p_pending_seconds integer, p_absolute_seconds integer, p_most integer, p_source app.source, p_sent_key bytea, p_sent_previous bytea, p_limit_key bytea,
     p_proven boolean)
   returns uuid
   language plpgsql volatile
@@ -139,15 +140,22 @@ create function app.create_session(
   as $$
 declare
   v_session uuid;
+  v_created_at timestamptz;
 begin
   if p_proven is not true and exists (select from app.factors f where f.user_id = p_user) then
     raise exception 'a session without the second factor of its user' using errcode = 'TN500';
   end if;
-  update app.users u set last_login_at = now() where u.id = p_user;
+  update app.users u set last_login_at = now() where u.id = p_user returning u.created_at into v_created_at;
   perform app.end_sessions_of(s.user_id, s.id, null, 'session.revoked', p_source)
      from app.sessions s where s.token_key in (p_sent_key, p_sent_previous);
   perform app.end_unused_sessions(p_user, p_most - 1, p_source);
-  insert into app.known_networks as n (key) values (p_network_key) on conflict (key) do update set seen_at = now();
+  if p_device_key is not null and v_created_at < now() - interval '1 day'
+     and not app.is_known_network(p_network_key) and not app.is_known_network(p_device_key) then
+    perform app.enqueue('mail', jsonb_build_object('template', 'new-sign-in', 'user_id', p_user, 'device', p_device),
+                        'new-sign-in ' || p_user || ' ' || date_trunc('hour', now()));
+  end if;
+  insert into app.known_networks as n (key) select k from unnest(array[p_network_key, p_device_key]) k where k is not null
+  on conflict (key) do update set seen_at = now();
   insert into app.sessions as s
     (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at, second_factor_at, stepped_up_at)
   values (p_token_key, p_user, p_csrf_secret, p_source.ip_hash, p_user_agent,
@@ -171,7 +179,8 @@ create function app.sign_in(
     p_email text, p_digest bytea, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea,
     p_user_agent text, p_pending_seconds integer, p_absolute_seconds integer, p_most integer,
     p_source app.source, p_sent_key bytea default null, p_sent_previous bytea default null,
-    p_failures app.limit default null, p_part_of bytea default null, p_taken jsonb default '[]', p_taken_in_cache text[] default '{}')
+    p_failures app.limit default null, p_part_of bytea default null, p_taken jsonb default '[]', p_taken_in_cache text[] default '{}',
+    p_device_key bytea default null, p_device jsonb default null)
   returns setof app.live_sessions
   language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -206,8 +215,8 @@ begin
         return;
       end if;
       v_session := app.create_session(
-        v_user.id, p_token_key, p_csrf_secret, p_network_key, p_user_agent, p_pending_seconds, p_absolute_seconds, p_most, p_source,
-        p_sent_key, p_sent_previous, p_failures.key, p_proven => false);
+        v_user.id, p_token_key, p_csrf_secret, p_network_key, p_device_key, p_device, p_user_agent, p_pending_seconds, p_absolute_seconds,
+        p_most, p_source, p_sent_key, p_sent_previous, p_failures.key, p_proven => false);
       perform app.give_back_attempts(p_taken);
       return query select * from app.live_session(v_session);
       return;

@@ -87,7 +87,7 @@ begin
     return;
   elsif v_job.payload ->> 'template' = 'password-reset' then
     select * into v_user from app.users u where u.email = v_job.payload ->> 'email' and u.resets_valid_from < v_job.created_at;
-  elsif v_job.payload ->> 'template' in ('email-verification', 'password-changed', 'second-factor', 'second-factor-setup') then
+  elsif v_job.payload ->> 'template' in ('email-verification', 'password-changed', 'new-sign-in', 'second-factor', 'second-factor-setup') then
     select * into v_user from app.users u
      where u.id = (v_job.payload ->> 'user_id')::uuid and case v_purpose when 'email_verify' then u.email_verified_at is null
                           when 'factor_setup' then not exists (select from app.factors f where f.user_id = u.id) else true end;

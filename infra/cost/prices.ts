@@ -1,4 +1,4 @@
-/** The day on which the prices were compared with the pages that they name. AWS changes them, and nothing here reads the pages. */
+/** The prices are as known on this day. Compare them with the pages that they name: AWS changes them, and nothing here reads the pages. */
 export const PRICES_OF = '2026-11-27'
 
 interface Price {

@@ -112,6 +112,16 @@ export function mailTemplates(stage: { platform: Platform; webBaseUrl: string; r
       ),
     secondFactorSetup: (to: UserContact, mail: { code: string }) =>
       emailOf(to, MAIL_TEXTS[to.language].secondFactorSetup({ ...mail, ...accountOf(to) })),
+    newSignIn: (to: UserContact, { time, device }: { time: string; device: Device }) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].newSignIn({
+          ...accountOf(to),
+          at: at(to, time),
+          by: COMMON_TEXTS[to.language].device(device),
+        }),
+        `${webBaseUrl}/forgot-password`,
+      ),
     membershipAdded: (to: UserContact, mail: { shop: string; role: string }) =>
       emailOf(to, MAIL_TEXTS[to.language].membershipAdded({ ...mail, ...accountOf(to) }), `${webBaseUrl}/`),
     roleChanged: (to: UserContact, { time, ...mail }: { shop: string; role: string; time: string }) =>

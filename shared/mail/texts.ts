@@ -26,6 +26,7 @@ interface Facts {
   readonly passwordChanged: Account & { readonly at: string; readonly by: string | null }
   readonly secondFactor: Account & { readonly change: FactorChange; readonly at: string }
   readonly secondFactorSetup: Account & { readonly code: string }
+  readonly newSignIn: Account & { readonly at: string; readonly by: string | null }
   readonly membershipAdded: Account & { readonly shop: string; readonly role: string }
   readonly roleChanged: Account & { readonly shop: string; readonly role: string; readonly at: string }
   readonly invitationAccepted: Account & { readonly shop: string; readonly role: string; readonly member: string }
@@ -143,6 +144,14 @@ const en: MailTexts = {
     ],
     closing: 'If it was not you, somebody knows your password: set a new one.',
   }),
+  newSignIn: ({ account, platform, at, by }) => ({
+    subject: 'New sign-in to your account',
+    paragraphs: [
+      `Somebody signed in to the account ${account} of ${platform} on ${at}${by === null ? '' : `, with ${by}`}, from a network that you have not used in the last 30 days.`,
+      'If it was you, you need to do nothing. If it was not you, set a new password now. That ends every session of the account:',
+    ],
+    label: 'Set a new password',
+  }),
   membershipAdded: ({ account, platform, shop, role }) => ({
     subject: `You were added to ${shop}`,
     paragraphs: [`You now work in ${shop}, with the account ${account} of ${platform}.`, `Your role is: ${role}.`],
@@ -226,6 +235,14 @@ const es: MailTexts = {
       'Funciona una sola vez, durante 10 minutos.',
     ],
     closing: 'Si no fue usted, alguien conoce su contraseña: cree una nueva.',
+  }),
+  newSignIn: ({ account, platform, at, by }) => ({
+    subject: 'Nuevo inicio de sesión en su cuenta',
+    paragraphs: [
+      `Alguien inició sesión en la cuenta ${account} de ${platform} el ${at}${by === null ? '' : `, con ${by}`}, desde una red que usted no ha usado en los últimos 30 días.`,
+      'Si fue usted, no tiene que hacer nada. Si no fue usted, cree ahora una contraseña nueva. Así se cierran todas las sesiones de la cuenta:',
+    ],
+    label: 'Crear una contraseña nueva',
   }),
   membershipAdded: ({ account, platform, shop, role }) => ({
     subject: `Ya forma parte de ${shop}`,

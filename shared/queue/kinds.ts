@@ -31,6 +31,7 @@ export const JOB_KINDS = {
       v.object({ template: v.literal('password-changed'), user_id: Id, device: v.optional(UsedDevice) }),
       v.object({ template: v.literal('second-factor'), user_id: Id, change: v.picklist(FACTOR_CHANGES) }),
       v.object({ template: v.literal('second-factor-setup'), user_id: Id, nonce: Nonce }),
+      v.object({ template: v.literal('new-sign-in'), user_id: Id, device: UsedDevice }),
       v.object({ template: v.literal('membership-added'), user_id: Id }),
       v.object({ template: v.literal('membership-removed'), user_id: Id }),
       v.object({ template: v.literal('role-changed'), user_id: Id }),

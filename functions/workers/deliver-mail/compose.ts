@@ -38,6 +38,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     'password-changed': NOTICE_TTL_SECONDS,
     'second-factor': NOTICE_TTL_SECONDS,
     'second-factor-setup': SETUP_CODE_TTL_SECONDS,
+    'new-sign-in': NOTICE_TTL_SECONDS,
     'membership-added': NOTICE_TTL_SECONDS,
     'membership-removed': NOTICE_TTL_SECONDS,
     'role-changed': NOTICE_TTL_SECONDS,
@@ -109,6 +110,10 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
       const issued = await issueToken(sql, job, codes, SETUP_CODE_TTL_SECONDS)
       const code = codes[(issued?.token ?? 0) - 1]?.token
       return issued === null || code === undefined ? null : templates.secondFactorSetup(issued, { code })
+    }
+    case 'new-sign-in': {
+      const user = await findUser(sql, job)
+      return user === null ? null : templates.newSignIn(user, { time, device: mail.device })
     }
     case 'membership-added': {
       const place = await membership()

@@ -3,7 +3,7 @@ import { createMember, createUser } from '#tests/support/minted-session.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
 
-const service = useService()
+const service = useService({ env: { TRUSTED_PROXIES: '127.0.0.1/32,::1/128' } })
 
 /** The subjects that an address got, the newest first. */
 async function subjects(email: string): Promise<string[]> {
@@ -77,4 +77,37 @@ it('mails an invitation in the language that the inviter chose, also when it is 
   await service.request(`POST /v1/members/invitations/${body.id}/resend`, { token: owner.token })
   expect(await subjects(`new@${slug}.test`)).toEqual([spanish, spanish])
   expect((await invite(`new@${slug}.test`, 'fr')).status).toBe(422)
+})
+
+const CHROME = 'Mozilla/5.0 (Windows NT 10.0) Chrome/130.0 Safari/537.36'
+const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0'
+
+it('mails a person who signs in from a network and with a device of which neither is theirs, at most once in an hour', async () => {
+  const email = 'production@acme.test'
+  const signIn = async (ip: string, userAgent: string, password = PASSWORD) => {
+    const headers = { 'x-forwarded-for': ip, 'user-agent': userAgent }
+    const { status } = await service.request('POST /v1/auth/login', { body: { email, password }, headers })
+    return [status, (await subjects(email)).length]
+  }
+  expect(await signIn('198.51.100.1', CHROME), 'the first day of the account').toEqual([200, 0])
+  await service.sql`update app.users set created_at = now() - interval '2 days' where email = ${email}`
+  expect(await signIn('198.51.100.1', FIREFOX), 'a known network').toEqual([200, 0])
+  expect(await signIn('203.0.113.2', CHROME.replace('130', '131')), 'a known device').toEqual([200, 0])
+  await service.sql`delete from app.known_networks`
+  expect(await signIn('203.0.113.3', CHROME, 'a wrong password of somebody'), 'a failure').toEqual([401, 0])
+  expect(await signIn('203.0.113.3', CHROME), 'both unknown').toEqual([200, 1])
+  const [message] = service.mail.to(email)
+  expect(message?.subject).toBe('New sign-in to your account')
+  expect(message?.text).toContain('with Chrome on Windows, from a network')
+  expect(message?.text).toContain('/forgot-password')
+  await service.sql`delete from app.known_networks`
+  // The next hour may begin during the test.
+  await service.sql`
+    insert into app.jobs (kind, payload, idempotency_key, completed_at)
+    select 'mail', j.payload, 'new-sign-in ' || u.id || ' ' || (date_trunc('hour', now()) + interval '1 hour'), now()
+      from app.jobs j, app.users u where j.payload ->> 'template' = 'new-sign-in' and u.email = ${email}`
+  expect(await signIn('203.0.113.4', FIREFOX), 'within the hour').toEqual([200, 1])
+  await service.sql`update app.jobs set idempotency_key = id where payload ->> 'template' = 'new-sign-in'`
+  await service.sql`update app.known_networks set seen_at = now() - interval '31 days'`
+  expect(await signIn('203.0.113.4', FIREFOX), 'after 31 days').toEqual([200, 2])
 })

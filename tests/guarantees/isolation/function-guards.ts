@@ -47,7 +47,7 @@ const proofs = ({ users, other }: TwoTenants): readonly (readonly [name: string,
   ['mail_of_membership', `j.payload ->> 'template' in ('membership-added', 'membership-removed')`, 'true'],
   [
     'mail_of_user',
-    `v_job.payload ->> 'template' in ('email-verification', 'password-changed', 'second-factor', 'second-factor-setup')`,
+    `v_job.payload ->> 'template' in ('email-verification', 'password-changed', 'new-sign-in', 'second-factor', 'second-factor-setup')`,
     'true',
   ],
   ['mail_of_user', 'if v_job.tenant_id is not null then', 'if false then'],

@@ -76,6 +76,8 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
       [invite, other, 'mail_of_invitation', null],
       [{ ...invite, template: 'password-reset', email: 'nobody@of.test' }, own, 'mail_of_user', null],
       [{ template: 'password-changed', user_id: user }, null, 'mail_of_user', email],
+      [{ template: 'new-sign-in', user_id: user }, null, 'mail_of_user', email],
+      [{ template: 'new-sign-in', user_id: user }, own, 'mail_of_user', null],
       [{ template: 'password-changed', user_id: user }, own, 'mail_of_user', null],
       [{ template: 'email-verification', user_id: user }, own, 'mail_of_user', null],
       [{ template: 'password-reset', email }, own, 'mail_of_user', null],
