@@ -271,10 +271,10 @@ describe('guarantee 8: another tenant’s resource looks like one that does not 
     const ids = await makeResource(service, route.endpoint.path, TENANT)
     const [holder] = await service.database.admin<{ email: string }[]>`
       select u.email from app.sessions s join app.users u on u.id = s.user_id where s.id::text = ${ids.id}`
-    const { token } = await mintSession(service.database.admin, {
-      email: holder?.email ?? 'owner@acme.test',
-      slug: TENANT,
-    })
+    // One of several owners: the route may end the membership.
+    const email = holder?.email ?? `finder-${route.endpoint.method}-${withIds.indexOf(route)}@acme.test`.toLowerCase()
+    if (holder === undefined) await createUser(service.database.admin, { email, slugs: [TENANT] })
+    const { token } = await mintSession(service.database.admin, { email, slug: TENANT })
     const response = await service.request(
       `${route.endpoint.method} ${withId(route.endpoint.path, ids)}${sampleQuery(route)}`,
       { token, body: sampleBody(route, ids) },
