@@ -13,7 +13,7 @@ export const changeSecondFactorPolicy = endpoint({
   description:
     'From that date on, a session that has not proven a second factor is not live in the tenant. A date that stands only moves ' +
     'earlier. Managers hold every permission, or one on members, vendor accounts or the tenant.',
-  body: v.strictObject({
+  body: v.object({
     require: v.pipe(v.picklist(SECOND_FACTOR_POLICIES), v.examples(['none'])),
     grace_days: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(30), v.examples([14])),
   }),
