@@ -288,12 +288,22 @@ export interface ListedState extends State {
   readonly view: string
 }
 
+/** Whether a page has a form that is sent to its own address, and no line above refuses it. */
+const needsRefusal = (view: string): boolean =>
+  PAGES.some(
+    ({ method, path, form, again }) => method === 'POST' && path === view && form !== null && again !== null,
+  ) && OWN[view]?.some(({ sends }) => sends !== undefined) !== true
+
 /** Every state of every page: those above, and each page of a shop in each shop. */
 export function statesOf({ shops }: Pick<Made, 'shops'>): ListedState[] {
   const inShops = VIEWS.filter((view) => view.startsWith('/s/{slug}')).flatMap((view) =>
     SHOPS.flatMap((name): ListedState[] => {
       const address = addressIn(view, shops[name])
-      return address === null ? [] : [{ view, name, as: ownerOf(name), at: () => address }]
+      if (address === null) return []
+      const shown = { view, name, as: ownerOf(name), at: () => address }
+      return name === 'ordinary' && needsRefusal(view)
+        ? [shown, { ...shown, name: 'open too long', sends: old(address) }]
+        : [shown]
     }),
   )
   const own = Object.entries(OWN).flatMap(([view, states]) => states.map((state) => Object.assign({ view }, state)))
