@@ -168,6 +168,11 @@ export function acknowledge(
     `${SERVERLESS}-SNSRedrivePolicy`,
     'Its topic sends alarms by email; CloudWatch keeps the history of each alarm',
   )
+  accept(
+    operations,
+    `${SERVERLESS}-EventBusDLQ`,
+    'EventBridge tries the topic again for a day, and the alarm kms-failed tells of the first tenant whose key does not open',
+  )
   for (const alarm of operations.alarms.stoppingReleases)
     accept(
       alarm,

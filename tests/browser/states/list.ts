@@ -353,14 +353,25 @@ export interface ListedState extends State {
   readonly view: string
 }
 
+/** Whether a page has a form that is sent to its own address. */
+const sendsToItself = (view: string): boolean =>
+  PAGES.some(({ method, path, form, again }) => method === 'POST' && path === view && form !== null && again !== null)
+
 /** Every state of every page: those above, and each page of a shop in each shop. */
-export function statesOf({ shops }: Pick<Made, 'shops'>): ListedState[] {
+export function statesOf(made: Made): ListedState[] {
+  const { shops } = made
+  const own = Object.entries(OWN).flatMap(([view, states]) => states.map((state) => Object.assign({ view }, state)))
+  const refused = new Set(own.map(({ sends }) => sends?.to(made)))
   const inShops = VIEWS.filter((view) => view.startsWith('/s/{slug}')).flatMap((view) =>
     SHOPS.flatMap((name): ListedState[] => {
       const address = addressIn(view, shops[name])
-      return address === null ? [] : [{ view, name, as: ownerOf(name), at: () => address }]
+      if (address === null) return []
+      const shown = { view, name, as: ownerOf(name), at: () => address }
+      // A form that no line above refuses.
+      return name === 'ordinary' && sendsToItself(view) && !refused.has(address)
+        ? [shown, { ...shown, name: 'open too long', sends: old(address) }]
+        : [shown]
     }),
   )
-  const own = Object.entries(OWN).flatMap(([view, states]) => states.map((state) => Object.assign({ view }, state)))
   return inShops.concat(own)
 }
