@@ -1,3 +1,4 @@
+import { MOST_FAILED_SIGN_INS } from '#shared/audit/most-failed-sign-ins.ts'
 import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import { shopPath } from '#web/http/addresses.ts'
@@ -10,9 +11,6 @@ import { type Overview, waiting } from '#web/pages/waiting.ts'
 import type { NavigationName } from '#web/texts/texts.ts'
 import { numbersIn } from '#web/view/number.ts'
 import type { Ui } from '#web/view/ui.ts'
-
-/** The API counts failed sign-ins up to this number. */
-const MOST_COUNTED = 1000
 
 /** The start page of a shop: what waits, what is in it of what the person may see, the pages that they may open, and what their role permits. */
 export const start = page({
@@ -54,7 +52,7 @@ function numbersOf({ language, t }: ShopUi, { people, vendor_accounts: vendors }
       invitations: counted(people.invited + people.expired + people.bounced, t.start.invited),
       auditLog: t.start.failedSignIns(
         people.failed_sign_ins,
-        `${number.format(people.failed_sign_ins)}${people.failed_sign_ins === MOST_COUNTED ? '+' : ''}`,
+        `${number.format(people.failed_sign_ins)}${people.failed_sign_ins === MOST_FAILED_SIGN_INS ? '+' : ''}`,
       ),
     }),
     ...(vendors !== null && { vendors: counted(vendors.connected, t.start.accounts) }),

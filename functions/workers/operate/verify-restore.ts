@@ -1,5 +1,7 @@
-import postgres from 'postgres'
-import { clientOptions, type Login, trustFor } from '#shared/db/login.ts'
+import type postgres from 'postgres'
+import { errorCode, INVALID_PASSWORD } from '#shared/db/failure.ts'
+import { type Login, trustFor } from '#shared/db/login.ts'
+import { connected } from '#shared/db/sign-in.ts'
 import { examine as examineDatabase, report } from '#shared/doctor/doctor.ts'
 import { log } from '#shared/base/log.ts'
 import type { Command, Outcome } from './commands.ts'
@@ -7,8 +9,6 @@ import type { Examined } from './examine.ts'
 import type { Instruction } from './instruction.ts'
 
 type VerifyRestore = Extract<Command, { command: 'verify-restore' }>
-
-const WRONG_PASSWORD = '28P01'
 
 /** The part of an endpoint's name that all clusters of an account and a Region share. */
 const domainOf = (host: string): string => host.slice(host.indexOf('.'))
@@ -30,23 +30,13 @@ export async function verifyRestore(
   if (host === current.host && restored.dbname === current.dbname) return { refused: `${host} is the current database` }
   log.info('an operator verifies a restored database', { operator, reason, host, database: restored.dbname })
   const trust = trustFor(security)
-  const inspect = async (from: Login) => {
-    const sql = postgres({
-      ...clientOptions(from, trust),
-      max: 1,
-      fetch_types: false,
-      prepare: false,
-      connect_timeout: 10,
-      onnotice: () => {},
-    })
-    try {
-      return { counts: await countRows(sql), findings: report(await examineDatabase(sql, folder)) }
-    } finally {
-      await sql.end({ timeout: 1 })
-    }
-  }
+  const inspect = (from: Login) =>
+    connected(from, trust, async (sql) => ({
+      counts: await countRows(sql),
+      findings: report(await examineDatabase(sql, folder)),
+    }))
   const copy = await inspect(restored).catch(async (error: unknown) => {
-    if (!(error instanceof postgres.PostgresError) || error.code !== WRONG_PASSWORD) throw error
+    if (errorCode(error) !== INVALID_PASSWORD) throw error
     return inspect({ ...restored, password: (await login('AWSPREVIOUS')).password })
   })
   const { counts } = await inspect(current)

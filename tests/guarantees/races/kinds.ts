@@ -84,6 +84,15 @@ async function invitation({ service }: World, inviter: { token: string }, role =
 const accept = (world: World, token: string) =>
   send(world, 'POST /v1/auth/invitations/accept', undefined, { token, full_name: 'A Person', password: NEW_PASSWORD })
 
+/** Adds an owner, so that the tenant has two: the founder becomes a viewer. */
+async function secondOwner({ service }: World, { owner, slug, tenantId }: Person) {
+  const second = await createMember(service.sql, { email: `${randomUUID()}@races.test`, slug })
+  await service.sql`
+    update app.memberships set role_id = 7
+     where tenant_id = ${tenantId} and role_id = 1 and id not in (${owner.membershipId}, ${second.membershipId})`
+  return second
+}
+
 async function resetToken({ service }: World, { email }: Person): Promise<string> {
   await service.request('POST /v1/auth/password/forgot', { body: { email } })
   return service.mail.tokenFor(email)
@@ -160,13 +169,9 @@ export const KINDS: Readonly<Record<string, Kind>> = {
       revoke(world, () => send(world, `DELETE /v1/members/${member.membershipId}/sessions`, owner.token), 200),
     401,
   ),
-  'keeps one of two owners who leave': async (world, { owner, slug, tenantId }) => {
-    const { sql } = world.service
-    const second = await createMember(sql, { email: `${randomUUID()}@races.test`, slug })
-    // The founder of the tenant.
-    await sql`
-      update app.memberships set role_id = 7
-       where tenant_id = ${tenantId} and role_id = 1 and id not in (${owner.membershipId}, ${second.membershipId})`
+  'keeps one of two owners who leave': async (world, person) => {
+    const { owner, tenantId } = person
+    const second = await secondOwner(world, person)
     return async () => {
       const leave = ({ token }: { token: string }) =>
         revoke(world, () => send(world, `DELETE /v1/auth/tenants/${tenantId}`, token), 204, 409)
@@ -272,13 +277,9 @@ export const KINDS: Readonly<Record<string, Kind>> = {
       }
     }
   },
-  'keeps one of two owners who demote each other': async (world, { owner, slug, tenantId }) => {
-    const { sql } = world.service
-    const second = await createMember(sql, { email: `${randomUUID()}@races.test`, slug })
-    // The founder of the tenant.
-    await sql`
-      update app.memberships set role_id = 7
-       where tenant_id = ${tenantId} and role_id = 1 and id not in (${owner.membershipId}, ${second.membershipId})`
+  'keeps one of two owners who demote each other': async (world, person) => {
+    const { owner, tenantId } = person
+    const second = await secondOwner(world, person)
     return async () => {
       const demote = (actor: typeof owner, other: typeof owner) => setRole(world, other, 'viewer', actor, 401, 403, 409)
       const answers = await Promise.all([demote(owner, second), demote(second, owner)])
