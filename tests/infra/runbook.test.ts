@@ -42,6 +42,7 @@ async function filled(words: readonly string[], made: number): Promise<string[]>
     NAME: words[0] === 'sql' ? 'tenants' : `service-${made}`,
     ARN,
     HOST: 'restored.cluster-abc.us-east-1.rds.amazonaws.com',
+    TIME: '2026-11-27T08:00:00Z',
     TEXT: 'Rehearsal',
   }
   return words.map((word) => values[word] ?? word)
