@@ -5,8 +5,11 @@ interface Throttle {
 
 /** The settings that differ between stages. Everything else is the same in all of them. */
 export interface Stage {
-  /** One gateway for each availability zone keeps the functions of a zone online when another zone fails. */
-  readonly natGateways: number
+  /**
+   * NAT gateways. One for each availability zone keeps the functions of a zone online when another zone fails. `instance` is one small
+   * server instead, for a fifth of the price of one gateway: while it is replaced, functions reach the database and nothing else.
+   */
+  readonly nat: 1 | 2 | 'instance'
   readonly database: {
     /**
      * Aurora capacity units, of 2 GiB each. At least 0.5: at 0 the database pauses, and the next request waits 15 s for it.
@@ -45,9 +48,13 @@ export interface Stage {
   readonly throttle: Throttle & { readonly signIn: Throttle }
   /**
    * Requests in five minutes, per IP address on all routes and on the sign-in routes, and of everybody together. The firewall
-   * refuses more with 403.
+   * refuses more with 403. Null has no firewall: the throttles alone limit a flood, and AWS's rules refuse nothing.
    */
-  readonly firewall: { readonly perAddress: number; readonly signInPerAddress: number; readonly together: number }
+  readonly firewall: {
+    readonly perAddress: number
+    readonly signInPerAddress: number
+    readonly together: number
+  } | null
   /**
    * Whether the vault key can get a replica in another Region, without which vendor secrets cannot be decrypted there. It
    * costs nothing and cannot be changed: another value replaces the key.
@@ -79,7 +86,7 @@ const PUBLIC_SETTINGS = {
 
 export const STAGES = {
   dev: {
-    natGateways: 1,
+    nat: 'instance',
     database: {
       minCapacity: 0.5,
       maxCapacity: 2,
@@ -93,7 +100,7 @@ export const STAGES = {
     memoryMib,
     concurrency: null,
     throttle: { rate: 50, burst: 100, signIn: { rate: 20, burst: 40 } },
-    firewall: { perAddress: 10_000, signInPerAddress: 1000, together: 60_000 },
+    firewall: null,
     multiRegionVaultKey: false,
     logDays: 14,
     tracing: false,
@@ -101,7 +108,7 @@ export const STAGES = {
     canary: false,
   },
   staging: {
-    natGateways: 1,
+    nat: 1,
     database: {
       minCapacity: 0.5,
       maxCapacity: 4,
@@ -142,11 +149,11 @@ export const STAGES = {
     settings: PUBLIC_SETTINGS,
   },
   prod: {
-    natGateways: 2,
-    // 2 units per instance, and 88 USD a month more than 1: up to 744 connections of 3 to 6 MB need more memory than 1 has, and a
-    // small database scales up more slowly than a large one.
+    nat: 2,
+    // 1 unit per instance serves 250 requests a second (infra/scale.md). 2 units cost 175 USD a month more: they have Database Insights,
+    // and memory for all 744 connections at once, before Aurora adds any.
     database: {
-      minCapacity: 2,
+      minCapacity: 1,
       maxCapacity: 16,
       readers: 1,
       backupDays: 35,

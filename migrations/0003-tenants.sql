@@ -16,6 +16,9 @@ create table app.tenants (
   -- Since when the tenant may invite nobody, because too much of its mail came back (0019), and the first mail that counts.
   invitations_stopped_at   timestamptz,
   invitations_counted_from timestamptz not null default '-infinity',
+  -- From when on managers, and everyone, need a two-factor session here. Null: not asked.
+  second_factor_managers_from timestamptz,
+  second_factor_everyone_from timestamptz,
   -- A deal refers to the currency of its tenant, which therefore cannot change after the first deal.
   unique (id, currency),
   constraint tenants_slug_is_url_safe check (slug collate "C" ~ '^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$')
@@ -29,7 +32,8 @@ alter table app.tenants
 select app.enforce_tenant('app.tenants', 'id');
 
 -- SELECT … FOR NO KEY UPDATE requires UPDATE on some column. app.keep_an_owner (0006) takes that lock for a change of a member.
-grant select, update (legal_name, timezone, currency, settings, updated_at) on app.tenants to identity_app;
+grant select, update (legal_name, timezone, currency, settings, updated_at, second_factor_managers_from, second_factor_everyone_from)
+  on app.tenants to identity_app;
 
 -- The worker calls no vendor for a tenant that is not open.
 grant select (id, status) on app.tenants to identity_worker;
@@ -58,10 +62,29 @@ create function app.is_open(p_status text) returns boolean
   return p_status in ('trial', 'active', 'past_due');
 comment on function app.is_open is 'callers: identity_app, identity_worker, identity_operator, identity_resolver, identity_gate';
 
+-- Returns whether somebody with these permissions counts as a manager for the second factor: who could let others in, redirect orders, or
+-- switch the protection off.
+create function app.is_manager(p_permissions jsonb) returns boolean
+  language sql immutable parallel safe
+  return p_permissions ?| array['*', 'member.manage', 'vendor.manage', 'company.write'];
+comment on function app.is_manager is 'callers: identity_resolver, identity_gate';
+
+-- Returns from when on a tenant with these dates asks somebody with these permissions for a second factor, or null.
+create function app.second_factor_from(p_managers_from timestamptz, p_everyone_from timestamptz, p_permissions jsonb) returns timestamptz
+  language sql immutable parallel safe
+  return case when app.is_manager(p_permissions) then p_managers_from else p_everyone_from end;
+comment on function app.second_factor_from is 'callers: identity_resolver, identity_gate';
+
+-- Returns whether it asks now. It is a part of what makes a session live.
+create function app.asks_second_factor(p_managers_from timestamptz, p_everyone_from timestamptz, p_permissions jsonb) returns boolean
+  language sql stable parallel safe
+  return coalesce(now() >= app.second_factor_from(p_managers_from, p_everyone_from, p_permissions), false);
+comment on function app.asks_second_factor is 'callers: identity_gate';
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.tenants is
   'tenant: id, slug, legal_name, status, timezone, currency, settings, suspended_at, created_at, updated_at, deleted_at, '
-  'invitations_stopped_at, invitations_counted_from; '
+  'invitations_stopped_at, invitations_counted_from, second_factor_managers_from, second_factor_everyone_from; '
   'kept: always, as the record of who did what';
 
-select app.give('app.is_open');
+select app.give('app.is_open', 'app.is_manager', 'app.second_factor_from', 'app.asks_second_factor');

@@ -167,6 +167,43 @@ comment on function app.keep_an_owner is 'callers: none';
 create trigger memberships_keep_an_owner after update or delete on app.memberships
   for each row execute function app.keep_an_owner();
 
+-- Ends the membership of the ticket's user in a tenant, and their sessions in it. Returns false when they are no member. Raises TN401 when
+-- the session is no longer live, and TN409 for the last owner. Nobody's permission is asked: a person may always leave.
+create function app.leave_tenant(p_ticket bytea, p_tenant uuid, p_source app.source) returns boolean
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_user uuid := (app.check_ticket(p_ticket, 'session')).user_id;
+  v_membership uuid;
+  v_role integer;
+begin
+  -- The tenant is locked before the user: see 0008.
+  perform app.mark_revocation();
+  perform from app.tenants t where t.id = p_tenant and t.deleted_at is null for no key update;
+  if not found then
+    return false;
+  end if;
+  perform app.enter_session(p_ticket);
+  update app.memberships m set revoked_at = now()
+   where m.tenant_id = p_tenant and m.user_id = v_user and m.accepted_at is not null and m.revoked_at is null
+  returning m.id, m.role_id into v_membership, v_role;
+  if not found then
+    return false;
+  end if;
+  update app.sessions s set revoked_at = now() where s.user_id = v_user and s.tenant_id = p_tenant and s.revoked_at is null;
+  insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, before, after, request_id, client_request_id, ip_hash)
+  values (p_tenant, v_user, 'membership.revoked', 'membership', v_membership,
+          jsonb_build_object('role', (select r.code from app.roles r where r.id = v_role)), '{"left": true}',
+          p_source.request_id, p_source.client_request_id, app.tenant_ip_hash(p_source.ip_hash, p_tenant));
+  return true;
+end
+$$;
+comment on function app.leave_tenant is
+  'owner: identity_gate; proof: ticket; callers: identity_auth; '
+  'definer: ends a membership that its user, and not the tenant of a transaction, gives up';
+
 -- Returns a text without case, accents and punctuation, its words separated by spaces. It folds letters as the dictionary `unaccent`
 -- does: ø is o, ł is l, ß is ss.
 create function app.folded(p_text text) returns text
@@ -315,7 +352,7 @@ comment on table app.memberships is
   'personal: listed_as; linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, role_scope, source, accepted_at, revoked_at, created_at, selected_at; '
   'kept: always, as the record of who did what';
 
-select app.give('app.may_give', 'app.keep_within_reach', 'app.make_membership', 'app.keep_an_owner', 'app.folded', 'app.listed_as',
+select app.give('app.may_give', 'app.keep_within_reach', 'app.make_membership', 'app.keep_an_owner', 'app.leave_tenant', 'app.folded', 'app.listed_as',
                 'app.list_member', 'app.list_user_again', 'app.list_members');
 
 select app.grant_permission('member.manage', 'owner', 'admin');

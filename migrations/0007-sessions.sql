@@ -65,7 +65,8 @@ grant select (id, token_key, user_id, tenant_id, csrf_secret, created_at, last_s
   update (token_key, tenant_id, idle_expires_at, last_seen_at, revoked_at, second_factor_at, stepped_up_at) on app.sessions to identity_gate;
 
 -- The live sessions with user, tenant, role and permissions. A session is live if it is not revoked or expired and its user is not
--- disabled. If it has a tenant, the tenant must be open, and the membership accepted and not revoked. Row security applies to the
+-- disabled. If it has a tenant, the tenant must be open, and the membership accepted and not revoked; and where the tenant asks
+-- the role for a second factor, the session must have proven one. Row security applies to the
 -- reader: the view shows a session of a tenant only while that tenant is set. It is also the row that functions return: `ticket` and `methods`
 -- are null here. app.authenticate fills in the ticket, and app.sign_in the methods of an open sign-in. No function returns the token hash.
 create view app.live_sessions with (security_invoker = true) as
@@ -83,7 +84,10 @@ select s.id as session_id, s.idle_expires_at, s.absolute_expires_at, s.created_a
         and m.accepted_at is not null and m.revoked_at is null
   left join app.roles r on r.id = m.role_id
  where (s.revoked_at is null and s.idle_expires_at > now() and s.absolute_expires_at > now()) is not false
-   and (s.tenant_id is null or (t.id is not null and m.id is not null));
+   and (s.tenant_id is null
+        or (t.id is not null and m.id is not null
+            and (s.second_factor_at is not null
+                 or not app.asks_second_factor(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions))));
 grant select on app.live_sessions to identity_gate;
 
 -- Returns the live session of an id without its token hash, or no row.
@@ -123,11 +127,12 @@ comment on function app.guesses_of is 'callers: identity_gate';
 -- Creates a session of a user without a tenant, and returns its id. It alone creates sessions. Raises TN500 for a user with a second factor
 -- unless the caller says that one was proven. With it come the effects of a sign-in: the live session of the token that the client sent ends,
 -- whoever its user is: one of two token hashes, because the pepper may be rotating. The longest unused sessions end, so that p_most live ones are
--- left. The network becomes a known one of the user, and the failures of p_limit_key are forgotten.
+-- left. The network and the device become known ones of the user, and the failures of p_limit_key are forgotten. When neither was one of the
+-- user's in the last 30 days, it adds a mail that says so: at most one in an hour, and none in the first day of an account.
 -- Requires a lock on the user's row, and before it one on the user of the sent session (app.lock_user).
 create function app.create_session(
-    p_user uuid, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea, p_user_agent text, p_pending_seconds integer,
-    p_absolute_seconds integer, p_most integer, p_source app.source, p_sent_key bytea, p_sent_previous bytea, p_limit_key bytea,
+    p_user uuid, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea, p_device_key bytea, p_device jsonb, p_user_agent text,
+    p_pending_seconds integer, p_absolute_seconds integer, p_most integer, p_source app.source, p_sent_key bytea, p_sent_previous bytea, p_limit_key bytea,
     p_proven boolean)
   returns uuid
   language plpgsql volatile
@@ -135,15 +140,22 @@ create function app.create_session(
   as $$
 declare
   v_session uuid;
+  v_created_at timestamptz;
 begin
   if p_proven is not true and exists (select from app.factors f where f.user_id = p_user) then
     raise exception 'a session without the second factor of its user' using errcode = 'TN500';
   end if;
-  update app.users u set last_login_at = now() where u.id = p_user;
+  update app.users u set last_login_at = now() where u.id = p_user returning u.created_at into v_created_at;
   perform app.end_sessions_of(s.user_id, s.id, null, 'session.revoked', p_source)
      from app.sessions s where s.token_key in (p_sent_key, p_sent_previous);
   perform app.end_unused_sessions(p_user, p_most - 1, p_source);
-  insert into app.known_networks as n (key) values (p_network_key) on conflict (key) do update set seen_at = now();
+  if p_device_key is not null and v_created_at < now() - interval '1 day'
+     and not app.is_known_network(p_network_key) and not app.is_known_network(p_device_key) then
+    perform app.enqueue('mail', jsonb_build_object('template', 'new-sign-in', 'user_id', p_user, 'device', p_device),
+                        'new-sign-in ' || p_user || ' ' || date_trunc('hour', now()));
+  end if;
+  insert into app.known_networks as n (key) select k from unnest(array[p_network_key, p_device_key]) k where k is not null
+  on conflict (key) do update set seen_at = now();
   insert into app.sessions as s
     (token_key, user_id, csrf_secret, ip_hash, user_agent, idle_expires_at, absolute_expires_at, second_factor_at, stepped_up_at)
   values (p_token_key, p_user, p_csrf_secret, p_source.ip_hash, p_user_agent,
@@ -167,7 +179,8 @@ create function app.sign_in(
     p_email text, p_digest bytea, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea,
     p_user_agent text, p_pending_seconds integer, p_absolute_seconds integer, p_most integer,
     p_source app.source, p_sent_key bytea default null, p_sent_previous bytea default null,
-    p_failures app.limit default null, p_part_of bytea default null, p_taken jsonb default '[]', p_taken_in_cache text[] default '{}')
+    p_failures app.limit default null, p_part_of bytea default null, p_taken jsonb default '[]', p_taken_in_cache text[] default '{}',
+    p_device_key bytea default null, p_device jsonb default null)
   returns setof app.live_sessions
   language plpgsql security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -202,8 +215,8 @@ begin
         return;
       end if;
       v_session := app.create_session(
-        v_user.id, p_token_key, p_csrf_secret, p_network_key, p_user_agent, p_pending_seconds, p_absolute_seconds, p_most, p_source,
-        p_sent_key, p_sent_previous, p_failures.key, p_proven => false);
+        v_user.id, p_token_key, p_csrf_secret, p_network_key, p_device_key, p_device, p_user_agent, p_pending_seconds, p_absolute_seconds,
+        p_most, p_source, p_sent_key, p_sent_previous, p_failures.key, p_proven => false);
       perform app.give_back_attempts(p_taken);
       return query select * from app.live_session(v_session);
       return;
@@ -270,7 +283,7 @@ comment on function app.authenticate is
 
 -- Selects a tenant for the session of a ticket and returns the session. Audits it, and writes its time into the membership, unless the
 -- session has selected that tenant already. Returns no row when the user has no live membership there or the tenant is not open. Raises TN401 when the session
--- is no longer live.
+-- is no longer live, and TN427 when the tenant asks the user's role for a second factor that the session has not proven.
 -- Locks tenant and membership FOR SHARE, so that neither is suspended or revoked before the commit. It checks the session
 -- itself and locks the tenant first, so app.enter_session (0008) must not precede it in the same transaction.
 create function app.select_tenant(
@@ -306,6 +319,13 @@ begin
   if not found then
     raise exception 'the session is no longer live' using errcode = 'TN401';
   end if;
+  if exists (select from app.tenants t
+               join app.memberships m on m.tenant_id = t.id and m.user_id = v_user and m.revoked_at is null
+               join app.roles r on r.id = m.role_id
+               join app.sessions s on s.id = v_session and s.second_factor_at is null
+              where t.id = p_tenant and app.asks_second_factor(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions)) then
+    raise exception 'the tenant asks for a second factor' using errcode = 'TN427';
+  end if;
   if v_previous is distinct from p_tenant then
     insert into app.audit_log
       (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
@@ -329,7 +349,7 @@ comment on function app.select_tenant is
 -- Returns the memberships of the session's user in open tenants, which the session may select, and in suspended ones.
 create function app.tenants_of_session(p_ticket bytea)
   returns table (membership_id uuid, tenant_id uuid, slug text, legal_name text, status text,
-                 role_code text, role_label text, role_rank integer, selected_at text)
+                 role_code text, role_label text, role_rank integer, selected_at text, second_factor_from timestamptz, is_two_factor boolean)
   language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -339,7 +359,8 @@ create function app.tenants_of_session(p_ticket bytea)
 #variable_conflict use_column
 begin
   return query
-    select m.id, t.id, t.slug, t.legal_name::text, t.status, r.code, r.label::text, r.rank, m.selected_at::text
+    select m.id, t.id, t.slug, t.legal_name::text, t.status, r.code, r.label::text, r.rank, m.selected_at::text,
+           app.second_factor_from(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions), s.second_factor_at is not null
       from app.check_ticket(p_ticket, 'session') ticket
       join app.sessions s on s.id = ticket.session_id
       join app.users u on u.id = s.user_id and u.disabled_at is null

@@ -148,6 +148,7 @@ declare
   v_role integer;
   v_bound uuid;
   v_stepped_up_at timestamptz;
+  v_second_factor_at timestamptz;
 begin
   if v_ticket.tenant_id is null then
     raise exception 'a write needs a ticket with a tenant' using errcode = 'TN401';
@@ -175,7 +176,7 @@ begin
    where m.tenant_id = v_ticket.tenant_id and m.user_id = v_ticket.user_id
      and m.accepted_at is not null and m.revoked_at is null for share;
   if found then
-    select s.tenant_id, s.stepped_up_at into v_bound, v_stepped_up_at from app.sessions s
+    select s.tenant_id, s.stepped_up_at, s.second_factor_at into v_bound, v_stepped_up_at, v_second_factor_at from app.sessions s
       where s.id = v_ticket.session_id and (s.revoked_at is null
         and s.idle_expires_at > now() and s.absolute_expires_at > now()) is not false for key share;
   end if;
@@ -190,6 +191,13 @@ begin
     where r.id = v_role and v_role = v_ticket.role_id and app.holds(r.permissions, p_permission);
   if not found then
     raise exception 'the role no longer holds the permission' using errcode = 'TN403';
+  end if;
+  -- The request may have been checked before the date of the policy.
+  if v_second_factor_at is null
+     and exists (select from app.tenants t join app.roles r on r.id = v_role
+                  where t.id = v_ticket.tenant_id
+                    and app.asks_second_factor(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions)) then
+    raise exception 'the tenant asks for a second factor' using errcode = 'TN401';
   end if;
   perform app.check_step_up(v_stepped_up_at, p_step_up_seconds);
   perform app.set_tenant(v_ticket.tenant_id, v_ticket.user_id);

@@ -23,6 +23,8 @@ create table app.tokens (
   issued_at   timestamptz not null default now(),
   -- The mail of an invitation came back for good, or was marked as spam. The invitation gets no more mail.
   bounced_at  timestamptz,
+  -- Of the mail of an invitation, as the inviter chose it. Null: the inviter's own.
+  language    text check (language in ('en', 'es')),
   constraint tokens_role foreign key (role_scope, role_id) references app.roles (scope, id),
   constraint tokens_id_key unique (id, tenant_id),
   constraint tokens_hold_what_their_purpose_needs check (
@@ -55,8 +57,8 @@ alter table app.tokens enable row level security, force row level security;
 create policy gate on app.tokens to identity_gate using (true);
 comment on policy gate on app.tokens is 'finds an invitation by its token hash';
 
-grant select, insert (token_hash, purpose, user_id, tenant_id, email, role_id, invited_by, expires_at, created_at),
-  update (token_hash, role_id, invited_by, expires_at, consumed_at, issued_at), delete on app.tokens to identity_gate;
+grant select, insert (token_hash, purpose, user_id, tenant_id, email, role_id, invited_by, expires_at, created_at, language),
+  update (token_hash, role_id, invited_by, expires_at, consumed_at, issued_at, language), delete on app.tokens to identity_gate;
 
 -- Returns whether a token with these values may still be consumed.
 create function app.is_open_token(
@@ -206,7 +208,7 @@ comment on function app.delete_old_tokens is
 
 -- The class of each column (infra/data-classification.md).
 comment on table app.tokens is
-  'secret: token_hash; personal: email; linked: id, user_id, invited_by; tenant: tenant_id, role_id, role_scope; '
+  'secret: token_hash; personal: email; linked: id, user_id, invited_by; tenant: tenant_id, role_id, role_scope, language; '
   'platform: purpose, expires_at, consumed_at, created_at, issued_at, bounced_at; '
   'kept: 30 days after its expiry, by app.delete_old_tokens';
 

@@ -39,8 +39,8 @@ create policy actor_insert on app.audit_log as restrictive for insert
   with check (actor_user_id is not distinct from (select app.acting_user()) and actor_key_id is not distinct from (select app.acting_key()));
 grant select on app.audit_log to identity_app;
 create policy gate_append on app.audit_log for insert to identity_gate with check (true);
-comment on policy gate_append on app.audit_log is 'audits the selection of a tenant';
-grant insert (tenant_id, actor_user_id, actor_key_id, action, target_type, target_id, after, request_id, client_request_id, ip_hash)
+comment on policy gate_append on app.audit_log is 'audits who selects and who leaves a tenant';
+grant insert (tenant_id, actor_user_id, actor_key_id, action, target_type, target_id, before, after, request_id, client_request_id, ip_hash)
   on app.audit_log to identity_gate;
 create policy resolver_append on app.audit_log for insert to identity_resolver with check (true);
 comment on policy resolver_append on app.audit_log is 'audits a change of a user in every tenant of theirs';

@@ -23,7 +23,7 @@ create table app.known_networks (
 create index known_networks_by_age on app.known_networks (seen_at);
 grant select, insert (key), update (seen_at), delete on app.known_networks to identity_gate;
 
--- Returns the key of a user's network. p_network is a keyed hash of the network.
+-- Returns the key of a user's network or device. p_network is a keyed hash of either.
 create function app.network_of(p_network bytea, p_email text) returns bytea
   language sql immutable
   return sha256(p_network || convert_to(lower(p_email collate "C"), 'UTF8'));

@@ -27,7 +27,7 @@ comment on function app.leased_mail is 'proof: lease; callers: identity_gate';
 -- accepted, cancelled or renewed, when its address is a disabled user's, when the invitations of its tenant are stopped, or when an
 -- open invitation to the address, of any tenant, or mail to its user bounced, which it records. The platform may always invite.
 -- The inviter is null when the platform invites, or when their address is not verified. The language is the one of the user of the
--- address, else of the inviter.
+-- address, else the one that the inviter chose, else the inviter's own.
 create function app.mail_of_invitation(p_job uuid, p_lease_token uuid, p_token_hashes bytea[])
   returns table (email text, token integer, expires_at timestamptz, expired boolean, slug text, legal_name text, timezone text, role text, role_code text,
                  inviter text, language text)
@@ -39,7 +39,7 @@ declare
   v_bounced boolean;
 begin
   select i.email, array_position(p_token_hashes, i.token_hash), i.expires_at, i.expires_at <= now(), t.slug, t.legal_name, t.timezone, r.label, r.code,
-         case when n.email_verified_at is not null then n.email end, coalesce(invited.language, n.language, 'en'),
+         case when n.email_verified_at is not null then n.email end, coalesce(invited.language, i.language, n.language, 'en'),
          i.bounced_at is not null or invited.bounced_at is not null
          or exists (select from app.tokens o where o.email = i.email and o.purpose = 'invite' and o.consumed_at is null
                                                and o.issued_at is not null and o.bounced_at is not null)
@@ -87,7 +87,7 @@ begin
     return;
   elsif v_job.payload ->> 'template' = 'password-reset' then
     select * into v_user from app.users u where u.email = v_job.payload ->> 'email' and u.resets_valid_from < v_job.created_at;
-  elsif v_job.payload ->> 'template' in ('email-verification', 'password-changed', 'second-factor', 'second-factor-setup') then
+  elsif v_job.payload ->> 'template' in ('email-verification', 'password-changed', 'new-sign-in', 'second-factor', 'second-factor-setup') then
     select * into v_user from app.users u
      where u.id = (v_job.payload ->> 'user_id')::uuid and case v_purpose when 'email_verify' then u.email_verified_at is null
                           when 'factor_setup' then not exists (select from app.factors f where f.user_id = u.id) else true end;
@@ -117,9 +117,11 @@ $$;
 comment on function app.mail_of_user is
   'owner: identity_gate; proof: lease; callers: identity_mailer; definer: reads the recipient of a mail, and stores a token';
 
--- Returns the membership of a leased mail, also a revoked one. Returns no row when the user is disabled or their mail bounced.
+-- Returns the membership of a leased mail, also a revoked one if the mail is of its end. The recipient is its user; of an accepted
+-- invitation it is who invited them, while they are a member themselves. `member` is the address of the user. Returns no row when the
+-- recipient is disabled or their mail bounced.
 create function app.mail_of_membership(p_job uuid, p_lease_token uuid)
-  returns table (email text, language text, full_name text, slug text, legal_name text, timezone text, role text, role_code text)
+  returns table (email text, language text, full_name text, slug text, legal_name text, timezone text, role text, role_code text, member text)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -127,13 +129,17 @@ create function app.mail_of_membership(p_job uuid, p_lease_token uuid)
 #variable_conflict use_column
 begin
   return query
-    select u.email::text, u.language, u.full_name::text, t.slug, t.legal_name::text, t.timezone, r.label::text, r.code::text
+    select u.email::text, u.language, u.full_name::text, t.slug, t.legal_name::text, t.timezone, r.label::text, r.code::text, p.email::text
       from app.leased_mail(p_job, p_lease_token) j
       join app.memberships m on m.user_id = (j.payload ->> 'user_id')::uuid and m.tenant_id = j.tenant_id
-      join app.users u on u.id = m.user_id and u.disabled_at is null and u.bounced_at is null
+      join app.users p on p.id = m.user_id
+      left join app.memberships i on i.tenant_id = m.tenant_id and i.user_id = m.invited_by and i.accepted_at is not null and i.revoked_at is null
+      join app.users u on u.id = case when j.payload ->> 'template' = 'invitation-accepted' then i.user_id else m.user_id end
+       and u.disabled_at is null and u.bounced_at is null
       join app.tenants t on t.id = m.tenant_id
       join app.roles r on r.id = m.role_id
-     where j.payload ->> 'template' in ('membership-added', 'membership-removed');
+     where j.payload ->> 'template' in ('membership-added', 'membership-removed')
+        or j.payload ->> 'template' in ('role-changed', 'invitation-accepted') and m.accepted_at is not null and m.revoked_at is null;
 end
 $$;
 comment on function app.mail_of_membership is

@@ -38,6 +38,7 @@ insert into app.event_actions values
   ('sync_run.created', '{vendor,vendor_account_id}'),
   ('tenant.changed', '{timezone,currency,changed_settings}'),
   ('tenant.created', '{slug,status}'),
+  ('tenant.second_factor_policy_changed', '{second_factor}'),
   ('tenant.status_changed', '{status}'),
   ('user.disabled', '{}'),
   ('user.enabled', '{}'),

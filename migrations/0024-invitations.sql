@@ -60,7 +60,7 @@ create trigger tokens_cancel_within_reach before delete on app.tokens
 -- Stores an invitation of an address to the transaction's tenant, in the name of its actor, or replaces the token, the role and the
 -- inviter of the open one for the address. If the address has a user who never accepted, also creates or changes their
 -- membership. It runs the same statements for any address.
-create function app.store_invitation(p_email text, p_role integer, p_token_hash bytea, p_ttl_seconds integer)
+create function app.store_invitation(p_email text, p_role integer, p_token_hash bytea, p_ttl_seconds integer, p_language text default null)
   returns table (id uuid, created_at timestamptz, expires_at timestamptz, bounced_at timestamptz)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -74,11 +74,11 @@ declare
   v_tenant uuid := app.required_tenant();
   v_actor uuid := app.current_actor();
 begin
-  insert into app.tokens as t (token_hash, purpose, tenant_id, email, role_id, invited_by, expires_at)
-  values (p_token_hash, 'invite', v_tenant, p_email, p_role, v_actor, now() + make_interval(secs => p_ttl_seconds))
+  insert into app.tokens as t (token_hash, purpose, tenant_id, email, role_id, invited_by, expires_at, language)
+  values (p_token_hash, 'invite', v_tenant, p_email, p_role, v_actor, now() + make_interval(secs => p_ttl_seconds), p_language)
   on conflict (tenant_id, email) where purpose = 'invite' and consumed_at is null
   do update set token_hash = excluded.token_hash, role_id = excluded.role_id, invited_by = excluded.invited_by,
-                expires_at = excluded.expires_at, issued_at = excluded.issued_at
+                expires_at = excluded.expires_at, issued_at = excluded.issued_at, language = coalesce(excluded.language, t.language)
   returning t.id, t.created_at, t.expires_at, t.bounced_at into id, created_at, expires_at, bounced_at;
   perform app.make_membership(v_tenant, u.id, p_role, case when v_actor is null then 'operator' else 'invitation' end, v_actor,
                               store_invitation.id)
@@ -154,7 +154,8 @@ comment on function app.examine_invitation is 'callers: identity_gate';
 -- open one spells it in another way.
 create function app.issue_invitation(
     p_ticket bytea, p_email text, p_role text, p_token_hash bytea, p_nonce text, p_ttl_seconds integer, p_resend_seconds integer,
-    p_of_tenant app.limit, p_of_recipient app.limit, p_source app.source, p_step_up_seconds integer default null)
+    p_of_tenant app.limit, p_of_recipient app.limit, p_source app.source, p_language text default null,
+    p_step_up_seconds integer default null)
   returns table (refusal text, wait_seconds integer, mailed boolean, id uuid, email text, role text, created_at timestamptz,
                  expires_at timestamptz, bounced_at timestamptz)
   language plpgsql volatile security definer rows 1
@@ -193,7 +194,7 @@ begin
     return;
   end if;
   select s.id, s.created_at, s.expires_at, s.bounced_at into id, created_at, expires_at, bounced_at
-    from app.store_invitation(p_email, v_role, p_token_hash, p_ttl_seconds) s;
+    from app.store_invitation(p_email, v_role, p_token_hash, p_ttl_seconds, p_language) s;
   -- Counted in this transaction, so that only an invitation that commits counts.
   mailed := (app.count_attempt(p_of_recipient)).allowed;
   v_payload := jsonb_build_object('template', 'invitation', 'invitation_id', id, 'nonce', p_nonce);

@@ -171,7 +171,7 @@ begin
   if not found then
     return false;
   end if;
-  perform app.audit_user(p_user, 'user.recovery_code_used', jsonb_build_object('left', app.codes_left(p_user)), p_source);
+  perform app.audit_user(p_user, 'user.recovery_code_used', jsonb_build_object('codes_left', app.codes_left(p_user)), p_source);
   perform app.mail_change(p_user, 'code-used');
   return true;
 end
@@ -276,10 +276,10 @@ comment on table app.factors is
   'kept: until a person removes it';
 comment on table app.factor_drafts is
   'secret: sealed; linked: id, user_id, session_id; platform: expires_at; '
-  'kept: a day after its expiry, by app.delete_old_drafts';
+  'kept: 1 day after its expiry, by app.delete_old_drafts';
 comment on table app.used_challenges is
   'secret: key; platform: expires_at; '
-  'kept: a day after its expiry, by app.delete_old_drafts';
+  'kept: 1 day after its expiry, by app.delete_old_drafts';
 
 select app.give(
   'app.factor_limit', 'app.count_code', 'app.show_app', 'app.accept_code', 'app.accept_recovery_code', 'app.codes_left', 'app.methods_of',

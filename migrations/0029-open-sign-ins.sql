@@ -114,7 +114,8 @@ comment on function app.look_at_sign_in is
 create function app.finish_sign_in(
     p_open_key bytea, p_open_previous bytea, p_factor uuid, p_step bigint, p_witness bytea, p_code bytea, p_code_previous bytea,
     p_token_key bytea, p_csrf_secret bytea, p_network bytea, p_user_agent text, p_pending_seconds integer, p_absolute_seconds integer,
-    p_most integer, p_source app.source, p_sent_key bytea default null, p_sent_previous bytea default null)
+    p_most integer, p_source app.source, p_sent_key bytea default null, p_sent_previous bytea default null,
+    p_device_hash bytea default null, p_device jsonb default null)
   returns setof app.live_sessions
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -155,7 +156,7 @@ begin
   perform app.give_back_attempts(v_open.taken);
   delete from app.rate_limits r where r.key = (app.factor_limit(v_open.user_id, 'code', 1, 1, p_network)).key;
   v_session := app.create_session(
-    v_open.user_id, p_token_key, p_csrf_secret, app.network_of(p_network, v_email), p_user_agent, p_pending_seconds, p_absolute_seconds,
+    v_open.user_id, p_token_key, p_csrf_secret, app.network_of(p_network, v_email), app.network_of(p_device_hash, v_email), p_device, p_user_agent, p_pending_seconds, p_absolute_seconds,
     p_most, p_source, p_sent_key, p_sent_previous, v_open.limit_key, p_proven => true);
   return query select * from app.live_session(v_session);
 end
@@ -185,7 +186,7 @@ comment on function app.delete_old_sign_ins is
 -- The class of each column (infra/data-classification.md).
 comment on table app.open_sign_ins is
   'secret: token_key; linked: id, user_id, limit_key, taken, taken_in_cache; platform: created_at, expires_at, tries; '
-  'kept: a day after its expiry, by app.delete_old_sign_ins';
+  'kept: 1 day after its expiry, by app.delete_old_sign_ins';
 
 select app.give(
   'app.is_open_sign_in', 'app.open_sign_in', 'app.look_at_sign_in', 'app.finish_sign_in', 'app.delete_old_sign_ins');

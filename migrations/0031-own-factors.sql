@@ -146,6 +146,27 @@ comment on function app.add_app is
   'owner: identity_gate; proof: ticket; callers: identity_auth; '
   'definer: writes a factor and the token hash of a session, which no login may';
 
+-- Returns the open tenants that ask a member for a second factor, now or later, and from when on.
+create function app.second_factor_of_tenants(p_user uuid)
+  returns table (tenant_id uuid, slug text, legal_name text, second_factor_from timestamptz)
+  language plpgsql stable
+  set search_path = pg_catalog, pg_temp
+  as $$
+#variable_conflict use_column
+begin
+  return query
+    select t.id, t.slug, t.legal_name::text,
+           app.second_factor_from(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions)
+      from app.memberships m
+      join app.tenants t on t.id = m.tenant_id and t.deleted_at is null and app.is_open(t.status)
+      join app.roles r on r.id = m.role_id
+     where m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null
+       and app.second_factor_from(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions) is not null
+     order by t.legal_name, t.id;
+end
+$$;
+comment on function app.second_factor_of_tenants is 'callers: identity_gate';
+
 -- Renames a factor of a ticket's user and returns it. Returns no row for another id.
 create function app.rename_factor(p_ticket bytea, p_factor uuid, p_name text) returns setof app.factors
   language plpgsql volatile security definer rows 1
@@ -169,7 +190,7 @@ comment on function app.rename_factor is
   'owner: identity_gate; proof: ticket; callers: identity_auth; definer: writes a factor, which no login may';
 
 -- Removes a factor of a ticket's user, and ends their other sessions. Without a factor left, the session has one factor, and recovery codes,
--- drafts and open sign-ins are void. Returns false for another id.
+-- drafts and open sign-ins are void. Returns false for another id. Raises TN429 for the last factor while a tenant asks for one.
 create function app.remove_factor(p_ticket bytea, p_factor uuid, p_step_up_seconds integer, p_source app.source) returns boolean
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
@@ -184,6 +205,10 @@ begin
   delete from app.factors f where f.id = p_factor and f.user_id = v_session.user_id returning f.kind into v_kind;
   if not found then
     return false;
+  end if;
+  if not exists (select from app.factors f where f.user_id = v_session.user_id)
+     and exists (select from app.second_factor_of_tenants(v_session.user_id)) then
+    raise exception 'a tenant asks for a second factor' using errcode = 'TN429';
   end if;
   perform app.end_sessions_of(v_session.user_id, null, v_session.id, 'session.revoked', p_source);
   if not exists (select from app.factors f where f.user_id = v_session.user_id) then
@@ -216,7 +241,7 @@ begin
     return false;
   end if;
   perform app.replace_codes(v_session.user_id, p_codes);
-  perform app.audit_user(v_session.user_id, 'user.recovery_codes_renewed', jsonb_build_object('left', app.codes_left(v_session.user_id)), p_source);
+  perform app.audit_user(v_session.user_id, 'user.recovery_codes_renewed', jsonb_build_object('codes_left', app.codes_left(v_session.user_id)), p_source);
   perform app.mail_change(v_session.user_id, 'codes-renewed');
   return true;
 end
@@ -251,5 +276,5 @@ comment on function app.request_setup_code is
   'owner: identity_gate; proof: ticket; callers: identity_auth; definer: reads the factors of a user, which no login may';
 
 select app.give(
-  'app.own_factors', 'app.make_draft', 'app.own_draft', 'app.use_draft', 'app.add_app', 'app.rename_factor', 'app.remove_factor',
+  'app.own_factors', 'app.make_draft', 'app.own_draft', 'app.use_draft', 'app.add_app', 'app.second_factor_of_tenants', 'app.rename_factor', 'app.remove_factor',
   'app.renew_recovery_codes', 'app.request_setup_code');

@@ -6,9 +6,11 @@ import type { Database } from './database.ts'
 import type { TenantryFunction } from './function.ts'
 import type { Events } from './events.ts'
 import type { Workers } from './workers.ts'
+import type { Network } from './network.ts'
 import type { Operations } from './operations.ts'
 import type { Release } from './release.ts'
 import type { Secrets } from './secrets.ts'
+import type { Session } from './session.ts'
 
 const SOLUTIONS = 'AwsSolutions::AwsSolutions'
 const SERVERLESS = 'Serverless::Serverless'
@@ -16,6 +18,8 @@ const CONTROL_TOWER = 'cdk-validator-cfnguard::'
 
 /** Control Tower wants logs for a year. */
 const YEAR_DAYS = 365
+
+type Accept = (scope: IConstruct, id: string, reason: string) => void
 
 /**
  * Acknowledges the findings of cdk-nag and of the Control Tower rules that are no faults here, each with its reason, on the
@@ -25,6 +29,8 @@ export function acknowledge(
   stack: Stack,
   made: {
     apis: readonly Api[]
+    network: Network
+    session: Session
     database: Database
     events: Events
     workers: Workers
@@ -38,8 +44,22 @@ export function acknowledge(
     restored: boolean
   },
 ): void {
-  const { apis, database, events, workers, operations, release, secrets, groups, stage, config, launched, restored } =
-    made
+  const {
+    apis,
+    network,
+    session,
+    database,
+    events,
+    workers,
+    operations,
+    release,
+    secrets,
+    groups,
+    stage,
+    config,
+    launched,
+    restored,
+  } = made
   const { keep, minorUpgrades } = config.database
   const accept = (scope: IConstruct, id: string, reason: string) => Validations.of(scope).acknowledge({ id, reason })
   // A finding names what a stage without account and region does not know.
@@ -51,7 +71,11 @@ export function acknowledge(
     'CloudFormation-Validate::W3010',
     'An operator names the zones where the first two of a Region do not serve: their names differ between accounts',
   )
+  acceptSession(session, accept)
+  if (config.nat === 'instance') acceptNatInstance(network, accept)
   for (const { rest } of apis) {
+    if (config.firewall === null)
+      accept(rest, `${SOLUTIONS}-APIG3`, 'A stage without customers: the throttles alone limit a flood')
     if (rest.domainName !== undefined)
       accept(
         rest.domainName,
@@ -144,6 +168,11 @@ export function acknowledge(
     `${SERVERLESS}-SNSRedrivePolicy`,
     'Its topic sends alarms by email; CloudWatch keeps the history of each alarm',
   )
+  accept(
+    operations,
+    `${SERVERLESS}-EventBusDLQ`,
+    'EventBridge tries the topic again for a day, and the alarm kms-failed tells of the first tenant whose key does not open',
+  )
   for (const alarm of operations.alarms.stoppingReleases)
     accept(
       alarm,
@@ -204,4 +233,44 @@ export function acknowledge(
       )
     }
   }
+}
+
+/** Acknowledges the findings of the server that stands in for a NAT gateway, in a stage without customers. */
+function acceptNatInstance({ vpc }: Network, accept: Accept): void {
+  const small = 'It only passes packets of the functions on; the smallest type costs a tenth of a NAT gateway'
+  accept(vpc, `${SOLUTIONS}-EC28`, small)
+  accept(vpc, `${CONTROL_TOWER}ec2_instance_detailed_monitoring_enabled_check`, small)
+  accept(
+    vpc,
+    `${CONTROL_TOWER}ec2_instance_nitro_encryption_in_transit_check`,
+    'What passes through it is TLS already, from the functions to the internet',
+  )
+  accept(
+    vpc,
+    `${CONTROL_TOWER}ec2_instance_no_public_ip_check`,
+    'The functions reach the internet through its address; its security group takes only what the functions send',
+  )
+  accept(vpc, `${SOLUTIONS}-EC29`, 'A deployment replaces it when Amazon Linux has a new image')
+}
+
+/** Acknowledges the findings of the task that a person starts for a session in the database. */
+function acceptSession(session: Session, accept: Accept): void {
+  const rare = 'No task runs until a person opens a session, and its transcript is kept'
+  accept(session, `${SOLUTIONS}-ECS4`, rare)
+  accept(session, `${CONTROL_TOWER}ecs_container_insights_enabled_check`, rare)
+  accept(
+    session,
+    `${SOLUTIONS}-IAM5[Resource::*]`,
+    'ssmmessages and logs:DescribeLogGroups do not support resource ARNs',
+  )
+  accept(
+    session,
+    `${CONTROL_TOWER}ecs_containers_readonly_access_check`,
+    'ECS Exec writes the files of its agent into the container; the task lives for an hour',
+  )
+  accept(
+    session,
+    `${CONTROL_TOWER}ecs_task_definition_memory_hard_limit_check`,
+    'Fargate limits the task, which has one container',
+  )
 }

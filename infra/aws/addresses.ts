@@ -91,6 +91,8 @@ export const Addresses = v.strictObject({
   ),
   /** Other accounts whose services may ask `authorize`, and read the bus by rules of their own. */
   serviceAccounts: v.optional(v.array(AccountId), []),
+  /** Whether the firewalls keep samples of requests, with addresses, for three hours: to see which rule refused a customer. */
+  firewallSamples: v.optional(v.boolean(), false),
   /** Any text. Another one starts new instances of all functions, so that they read their secrets again. */
   restart: v.optional(v.string()),
 })

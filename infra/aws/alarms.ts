@@ -1,6 +1,8 @@
 import { CfnOutput, Stack } from 'aws-cdk-lib'
 import { Alarm, ComparisonOperator, type IMetric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch'
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions'
+import { Rule, RuleTargetInput } from 'aws-cdk-lib/aws-events'
+import { SnsTopic } from 'aws-cdk-lib/aws-events-targets'
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import type { Key } from 'aws-cdk-lib/aws-kms'
 import { Topic } from 'aws-cdk-lib/aws-sns'
@@ -16,10 +18,10 @@ import { safetyAlarms } from './safety-alarms.ts'
 
 /**
  * The alarms of a stage. CloudWatch's name is `tenantry-STAGE-` and the heading of its entry in infra/runbook. A number
- * follows where the metrics need more than one alarm. All publish to one topic, when they go off and when they recover.
+ * follows where the metrics need more than one alarm. Each publishes when it goes off and when it recovers: to one topic those that wake
+ * somebody, to another those that wait for the morning.
  */
 export class Alarms extends Construct {
-  readonly topic: Topic
   readonly alarms: readonly Alarm[]
   /** Any of these stops a release, and moves it back. */
   readonly stoppingReleases: readonly Alarm[]
@@ -27,15 +29,19 @@ export class Alarms extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    { watched, key, email }: { watched: Watched; key: Key; email: string | undefined },
+    { watched, key, vaultKey, email }: { watched: Watched; key: Key; vaultKey: Key; email: string | undefined },
   ) {
     super(scope, id)
     const prefix = `tenantry-${watched.stage}-`
-    this.topic = new Topic(this, 'Topic', { masterKey: key, enforceSSL: true })
-    this.allowCloudWatch(key, prefix)
-    if (email !== undefined) this.topic.addSubscription(new EmailSubscription(email))
-    new CfnOutput(Stack.of(this), 'AlarmTopic', { value: this.topic.topicArn })
-    const action = new SnsAction(this.topic)
+    const topicFor = (id: string, output: string): Topic => {
+      const topic = new Topic(this, id, { masterKey: key, enforceSSL: true })
+      if (email !== undefined) topic.addSubscription(new EmailSubscription(email))
+      new CfnOutput(Stack.of(this), output, { value: topic.topicArn })
+      return topic
+    }
+    const topics = { wake: topicFor('Topic', 'AlarmTopic'), morning: topicFor('Morning', 'MorningTopic') }
+    this.allowCloudWatch(key, Object.values(topics), prefix)
+    this.watchKey(vaultKey, topics.wake)
     const all = defined(watched).map(({ name, entryName, entry, definition, metric }) => {
       const { over, below, periods, missing, description } = definition
       const [datapointsToAlarm, evaluationPeriods] = periods
@@ -51,6 +57,7 @@ export class Alarms extends Construct {
         treatMissingData: missing === 'normal' ? TreatMissingData.NOT_BREACHING : TreatMissingData.BREACHING,
       })
       if (entry.severity !== 'release') {
+        const action = new SnsAction(topics[entry.severity])
         alarm.addAlarmAction(action)
         alarm.addOkAction(action)
       }
@@ -60,9 +67,30 @@ export class Alarms extends Construct {
     this.stoppingReleases = all.filter(({ entry }) => entry.stopsReleases === true).map(({ alarm }) => alarm)
   }
 
+  /** Tells of a call that takes the vault key away, before a tenant tries to use it. No metric has it, and CloudTrail has to record it. */
+  private watchKey({ keyArn, keyId }: Key, topic: Topic): void {
+    new Rule(this, 'VaultKeyChanged', {
+      eventPattern: {
+        source: ['aws.kms'],
+        detailType: ['AWS API Call via CloudTrail'],
+        detail: {
+          eventName: ['DisableKey', 'ScheduleKeyDeletion'],
+          requestParameters: { keyId: [keyArn, keyId] },
+        },
+      },
+      targets: [
+        new SnsTopic(topic, {
+          message: RuleTargetInput.fromText(
+            `Somebody disabled the vault key or scheduled its deletion. It ${SEVERITIES.wake}. See vault-key-changed in infra/runbook/safety.md.`,
+          ),
+        }),
+      ],
+    })
+  }
+
   // Without both permissions an alarm goes off and no message is sent:
   // https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html#compatibility-with-aws-services
-  private allowCloudWatch(key: Key, prefix: string): void {
+  private allowCloudWatch(key: Key, topics: readonly Topic[], prefix: string): void {
     const { account, region, partition } = Stack.of(this)
     const allowed = (actions: string[], resource: string) =>
       new PolicyStatement({
@@ -75,7 +103,7 @@ export class Alarms extends Construct {
         },
       })
     key.addToResourcePolicy(allowed(['kms:GenerateDataKey*', 'kms:Decrypt'], '*'))
-    this.topic.addToResourcePolicy(allowed(['sns:Publish'], this.topic.topicArn))
+    for (const topic of topics) topic.addToResourcePolicy(allowed(['sns:Publish'], topic.topicArn))
   }
 }
 

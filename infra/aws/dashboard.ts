@@ -1,6 +1,6 @@
 import { Dashboard as CloudWatchDashboard, GraphWidget, type IMetric, type IWidget } from 'aws-cdk-lib/aws-cloudwatch'
 import { Construct } from 'constructs'
-import { chunks, stageMetrics, type Watched } from './metrics.ts'
+import { chunks, type StageMetrics, stageMetrics, type Watched } from './metrics.ts'
 
 const WIDTH = 8
 
@@ -12,6 +12,8 @@ export class Dashboard extends Construct {
     const { own, ownEach } = metrics
     const graph = (title: string, left: IMetric[], right: IMetric[] = []): IWidget =>
       new GraphWidget({ title, left, right, width: WIDTH })
+    const firewall = (title: string, { blocked, allowed }: Pick<StageMetrics, 'blocked' | 'allowed'>): IWidget[] =>
+      watched.config.firewall ? [graph(title, [blocked], [allowed])] : []
     const rows: IWidget[][] = [
       [
         graph('Requests', [metrics.requests], [metrics.serverErrors, metrics.clientErrors]),
@@ -21,7 +23,7 @@ export class Dashboard extends Construct {
       [
         graph('Pages', [metrics.pages.requests], [metrics.pages.serverErrors, metrics.pages.clientErrors]),
         graph('Latency of pages, ms', ['p50', 'p95', 'p99'].map(metrics.pages.latency)),
-        graph('Firewall of pages: blocked and allowed', [metrics.pages.blocked], [metrics.pages.allowed]),
+        ...firewall('Firewall of pages: blocked and allowed', metrics.pages),
       ],
       [
         graph(
@@ -108,7 +110,7 @@ export class Dashboard extends Construct {
         graph('Audit entries without a partition', [own('AuditRowsWithoutPartition')]),
       ],
       [
-        graph('Firewall: blocked and allowed', [metrics.blocked], [metrics.allowed]),
+        ...firewall('Firewall: blocked and allowed', metrics),
         graph('Decisions and credentials for other services, by outcome', [
           ownEach('Authorized'),
           ownEach('CredentialOpened'),

@@ -32,6 +32,8 @@ const EXCLUDED = ' %+~`#$&*()|[]{}:;<>?!\'/@"\\,=^'
 /** Aurora PostgreSQL Serverless v2, reachable only from the functions, and a secret for each login role. */
 export class Database extends Construct {
   readonly cluster: DatabaseCluster
+  /** The secret of the login that migrates. */
+  readonly owner: ISecret
   /** By role name without `identity_`, and `owner`. */
   readonly secrets: ReadonlyMap<string, ISecret>
   /** Must exist before anything connects. Not the whole cluster: the rotations are below that. */
@@ -111,6 +113,7 @@ export class Database extends Construct {
     this.writer = this.cluster.node.findChild('Writer')
     const { secret: owner } = this.cluster
     if (owner === undefined) throw new Error('the cluster generated no secret for its owner')
+    this.owner = owner
     const role = (name: ServiceRole): ISecret =>
       new DatabaseSecret(this, `Role-${name}`, {
         username: `identity_${name}`,

@@ -51,14 +51,16 @@ export class Firewall extends Construct {
       resourceArn: string
       /** Holds for what is counted as a sign-in if it is a POST. */
       signIn: Statement
-      config: Stage['firewall']
+      config: NonNullable<Stage['firewall']>
+      /** Whether AWS WAF keeps some requests for three hours, with their headers and addresses. */
+      sampled: boolean
       trustedProxies: readonly string[]
     },
   ) {
     super(scope, id)
-    const { name: aclName, resourceArn, signIn, config, trustedProxies } = props
+    const { name: aclName, resourceArn, signIn, config, sampled, trustedProxies } = props
     const visible = (name: string) => ({
-      sampledRequestsEnabled: false,
+      sampledRequestsEnabled: sampled,
       cloudWatchMetricsEnabled: true,
       metricName: `${aclName}-${name}`,
     })

@@ -30,13 +30,15 @@ export interface Watched {
   /** The vault of the daily backups, and whether they are copied to others. Null without `recovery`. */
   readonly backups: { readonly vaultName: string; readonly copied: boolean } | null
   readonly config: Pick<Stage['database'], 'maxCapacity' | 'minCapacity' | 'readers'> &
-    Pick<Stage, 'canary'> & { readonly probesPages: boolean }
+    Pick<Stage, 'canary'> & { readonly probesPages: boolean; readonly firewall: boolean }
 }
 
 const SERVICE = 'tenantry'
 const AUTHORIZE_WORKER = 'authorize'
 const OPEN_CREDENTIAL_WORKER = 'open-credential'
 const HEALTH_GROUP = 'health'
+// They answer without the database, mostly to scanners. Their throttles reach no other function.
+const HARMLESS_GROUPS = new Set(['not-found', 'openapi'])
 const ROTATION_WORKER = 'rotate-password'
 
 /** Returns the CloudWatch metrics of a stage, our own and those of AWS, by what they mean. The default period is 5 minutes. */
@@ -167,6 +169,10 @@ export function stageMetrics({
     throttles: [...groups, authorize, openCredential].map(({ function: lambda, node }) =>
       lambda.metricThrottles({ label: node.id }),
     ),
+    /** Those that people or services notice. */
+    feltThrottles: [...groups, authorize, openCredential]
+      .filter(({ node }) => !HARMLESS_GROUPS.has(node.id))
+      .map(({ function: lambda, node }) => lambda.metricThrottles({ label: node.id })),
     failures: [...groups, ...workers.functions].map(({ function: lambda, node }) =>
       lambda.metricErrors({ label: node.id }),
     ),

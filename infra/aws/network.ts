@@ -1,8 +1,14 @@
 import { Fn } from 'aws-cdk-lib'
 import {
   CfnEIP,
+  type CfnInstance,
   FlowLogDestination,
+  InstanceClass,
+  InstanceSize,
+  InstanceType,
   IpAddresses,
+  NatInstanceProviderV2,
+  NatTrafficDirection,
   Peer,
   Port,
   SecurityGroup,
@@ -10,7 +16,7 @@ import {
   Vpc,
 } from 'aws-cdk-lib/aws-ec2'
 import { Construct } from 'constructs'
-import { VENDOR_URLS } from '#infra/stages.ts'
+import { type Stage, VENDOR_URLS } from '#infra/stages.ts'
 import { type LogKeeping, logGroup } from './logs.ts'
 
 // Other than HTTPS, which every function may use. URL leaves out the port of the scheme.
@@ -28,13 +34,15 @@ export class Network extends Construct {
   /** The addresses that others see of the functions. */
   readonly outbound: string
 
-  constructor(scope: Construct, id: string, props: { natGateways: number; logs: LogKeeping; cidr: string }) {
+  constructor(scope: Construct, id: string, props: { nat: Stage['nat']; logs: LogKeeping; cidr: string }) {
     super(scope, id)
-    const { natGateways, logs, cidr } = props
+    const { nat, logs, cidr } = props
+    const instance = nat === 'instance' ? natInstance() : undefined
     this.vpc = new Vpc(this, 'Vpc', {
       ipAddresses: IpAddresses.cidr(cidr),
       maxAzs: 2,
-      natGateways,
+      natGateways: nat === 'instance' ? 1 : nat,
+      ...(instance === undefined ? {} : { natGatewayProvider: instance }),
       subnetConfiguration: [
         { name: 'public', subnetType: SubnetType.PUBLIC, cidrMask: 24, mapPublicIpOnLaunch: false },
         { name: 'functions', subnetType: SubnetType.PRIVATE_WITH_EGRESS, cidrMask: 20 },
@@ -42,10 +50,10 @@ export class Network extends Construct {
       ],
     })
     const addresses = this.vpc.node.findAll().filter((each): each is CfnEIP => each instanceof CfnEIP)
-    this.outbound = Fn.join(
-      ' ',
-      addresses.map(({ ref }) => ref),
-    )
+    this.outbound = Fn.join(' ', [
+      ...addresses.map(({ ref }) => ref),
+      ...(instance?.gatewayInstances ?? []).map(({ instancePublicIp }) => instancePublicIp),
+    ])
     this.vpc.addFlowLog('FlowLog', { destination: FlowLogDestination.toCloudWatchLogs(logGroup(this, 'Flows', logs)) })
     this.functions = new SecurityGroup(this, 'Functions', {
       vpc: this.vpc,
@@ -59,5 +67,24 @@ export class Network extends Construct {
       allowAllOutbound: false,
     })
     for (const port of VENDOR_PORTS) this.vendors.addEgressRule(Peer.anyIpv4(), Port.tcp(port), 'a vendor')
+    if (instance !== undefined) this.passThrough(instance)
+  }
+
+  /** Lets the instance take what the functions may send, and from nobody else. Encrypts its disk. */
+  private passThrough({ securityGroup, gatewayInstances }: NatInstanceProviderV2): void {
+    securityGroup.addIngressRule(this.functions, Port.HTTPS, 'HTTPS of the functions')
+    for (const port of VENDOR_PORTS) securityGroup.addIngressRule(this.vendors, Port.tcp(port), 'a vendor')
+    for (const { instance } of gatewayInstances)
+      instance.blockDeviceMappings = [
+        { deviceName: '/dev/xvda', ebs: { encrypted: true, volumeType: 'gp3' } },
+      ] satisfies CfnInstance.BlockDeviceMappingProperty[]
   }
 }
+
+/** A server that passes packets on, with the newest Amazon Linux of each deployment. Its address changes when it is replaced. */
+const natInstance = (): NatInstanceProviderV2 =>
+  new NatInstanceProviderV2({
+    instanceType: InstanceType.of(InstanceClass.T4G, InstanceSize.NANO),
+    defaultAllowedTraffic: NatTrafficDirection.OUTBOUND_ONLY,
+    associatePublicIpAddress: true,
+  })

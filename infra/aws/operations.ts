@@ -58,9 +58,14 @@ export class Operations extends Construct {
       configurationSetName: one(mail, ConfigurationSet).configurationSetName,
       certificates,
       backups,
-      config: { ...config.database, canary: config.canary, probesPages },
+      config: { ...config.database, canary: config.canary, probesPages, firewall: config.firewall !== null },
     }
-    this.alarms = new Alarms(this, 'Alarms', { watched, key: keys.service, email: alarmEmail })
+    this.alarms = new Alarms(this, 'Alarms', {
+      watched,
+      key: keys.service,
+      vaultKey: keys.vault,
+      email: alarmEmail,
+    })
     if (alarmEmail !== undefined) budget(this, stage, config.monthlyBudgetUsd, alarmEmail)
     new Dashboard(this, 'Dashboard', watched)
     new Queries(this, 'Queries', {

@@ -38,6 +38,35 @@ const unreachable = (metric: IMetric, what: string, behind: string): AlarmDefini
   description: `For 3 minutes nobody could ${what} through the public address. DNS, certificate, firewall, gateway, ${behind} fail, or the probe itself.`,
 })
 
+/** The alarms of what the firewalls refuse. */
+const firewallAlarms = (metrics: StageMetrics): AlarmDefinitions => ({
+  'firewall-blocks': {
+    metric: sumOf([metrics.blocked, metrics.pages.blocked], 'blocked'),
+    over: 10_000,
+    periods: [3, 3],
+    missing: 'normal',
+    description: 'For 15 minutes the firewall refused more than 10,000 requests in each 5 minutes.',
+  },
+  'customers-refused': {
+    metric: new MathExpression({
+      label: 'refused, percent',
+      expression: `IF(${REFUSED} >= ${REFUSED_FROM}, 100 * (${REFUSED}) / (${REFUSED} + FILL(allowed, 0) + FILL(opened, 0)), 0)`,
+      usingMetrics: {
+        ...Object.fromEntries(
+          [...metrics.refused, ...metrics.pages.refused].map((metric, index) => [`r${index}`, metric]),
+        ),
+        allowed: metrics.allowed,
+        opened: metrics.pages.allowed,
+      },
+    }),
+    over: 2,
+    periods: [2, 3],
+    missing: 'normal',
+    description:
+      'In 10 of 15 minutes the rules that AWS maintains refused more than 2 % of the requests, and at least 20 in each 5 minutes. A new version of a rule may refuse customers.',
+  },
+})
+
 /** The alarms of what clients get: from the API, the pages, and the functions for other services. */
 export function requestAlarms({ config }: Watched, metrics: StageMetrics): AlarmDefinitions {
   const { own } = metrics
@@ -89,7 +118,7 @@ export function requestAlarms({ config }: Watched, metrics: StageMetrics): Alarm
     },
     ...(config.canary ? releaseAlarms(metrics) : {}),
     'functions-throttled': {
-      metric: { sumOf: metrics.throttles, label: 'throttled' },
+      metric: { sumOf: metrics.feltThrottles, label: 'throttled' },
       over: 0,
       periods: [3, 3],
       missing: 'normal',
@@ -122,31 +151,7 @@ export function requestAlarms({ config }: Watched, metrics: StageMetrics): Alarm
           ),
         }
       : {}),
-    'firewall-blocks': {
-      metric: sumOf([metrics.blocked, metrics.pages.blocked], 'blocked'),
-      over: 10_000,
-      periods: [3, 3],
-      missing: 'normal',
-      description: 'For 15 minutes the firewall refused more than 10,000 requests in each 5 minutes.',
-    },
-    'customers-refused': {
-      metric: new MathExpression({
-        label: 'refused, percent',
-        expression: `IF(${REFUSED} >= ${REFUSED_FROM}, 100 * (${REFUSED}) / (${REFUSED} + FILL(allowed, 0) + FILL(opened, 0)), 0)`,
-        usingMetrics: {
-          ...Object.fromEntries(
-            [...metrics.refused, ...metrics.pages.refused].map((metric, index) => [`r${index}`, metric]),
-          ),
-          allowed: metrics.allowed,
-          opened: metrics.pages.allowed,
-        },
-      }),
-      over: 2,
-      periods: [2, 3],
-      missing: 'normal',
-      description:
-        'In 10 of 15 minutes the rules that AWS maintains refused more than 2 % of the requests, and at least 20 in each 5 minutes. A new version of a rule may refuse customers.',
-    },
+    ...(config.firewall ? firewallAlarms(metrics) : {}),
     ...(metrics.daysToExpiry.length === 0
       ? {}
       : {

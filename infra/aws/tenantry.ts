@@ -23,6 +23,7 @@ import { Operations } from './operations.ts'
 import { Recovery } from './recovery.ts'
 import { Release } from './release.ts'
 import { Secrets } from './secrets.ts'
+import { Session } from './session.ts'
 
 const PROBE_WORKER = 'probe-sign-in'
 const AUTHORIZE_WORKER = 'authorize'
@@ -57,7 +58,7 @@ export class Tenantry extends Stack {
     const { multiRegionVaultKey } = config
     const keys = new Keys(this, 'Keys', { keep, multiRegionVaultKey, otherVaultKeys })
     const logs: LogKeeping = { key: keys.service, days: config.logDays, keep }
-    const network = new Network(this, 'Network', { natGateways: config.natGateways, logs, cidr: addresses.cidr })
+    const network = new Network(this, 'Network', { nat: config.nat, logs, cidr: addresses.cidr })
     const { vpc, functions: clients } = network
     const database = new Database(this, 'Database', {
       vpc,
@@ -67,6 +68,7 @@ export class Tenantry extends Stack {
       config: config.database,
       restoreFrom,
     })
+    const session = new Session(this, 'Session', { stage, vpc, group: clients, owner: database.owner, logs })
     const secrets = new Secrets(this, 'Secrets', { key: keys.service, keep, replica: recovery?.region })
     const backups =
       recovery === undefined
@@ -145,15 +147,17 @@ export class Tenantry extends Stack {
     })
     webApi.node.addDependency(api)
     const { trustedProxies } = addresses
-    const firewall = { config: config.firewall, trustedProxies }
-    const stageArnOf = ({ rest }: Api) => rest.deploymentStage.stageArn
-    new Firewall(this, 'Firewall', { ...firewall, name, resourceArn: stageArnOf(api), signIn: isApiSignIn })
-    new Firewall(this, 'WebFirewall', {
-      ...firewall,
-      name: `${name}-web`,
-      resourceArn: stageArnOf(webApi),
-      signIn: isAnyOf(openForms(pages)),
-    })
+    if (config.firewall !== null) {
+      const firewall = { config: config.firewall, sampled: addresses.firewallSamples, trustedProxies }
+      const stageArnOf = ({ rest }: Api) => rest.deploymentStage.stageArn
+      new Firewall(this, 'Firewall', { ...firewall, name, resourceArn: stageArnOf(api), signIn: isApiSignIn })
+      new Firewall(this, 'WebFirewall', {
+        ...firewall,
+        name: `${name}-web`,
+        resourceArn: stageArnOf(webApi),
+        signIn: isAnyOf(openForms(pages)),
+      })
+    }
     const authorize = workers.named(AUTHORIZE_WORKER)
     const openCredential = workers.named(OPEN_CREDENTIAL_WORKER)
     for (const [service, roleArn] of Object.entries(addresses.credentialCallers))
@@ -223,6 +227,8 @@ export class Tenantry extends Stack {
     logOtherFunctions(this, logGroup(this, 'DeploymentLogs', logs, `/tenantry/${stage}/deployment`))
     acknowledge(this, {
       apis: [api, webApi],
+      network,
+      session,
       database,
       events,
       workers,

@@ -6,7 +6,7 @@ import { hashPassword } from '#shared/password/argon2.ts'
 import type { Cost } from '#shared/password/cost.ts'
 import { SEED_PASSWORD } from './seed.ts'
 
-const EMAIL = 'secured@acme.test'
+export const SECURED = 'secured@acme.test'
 
 /** The second factor of the one user of the stack who has one. */
 export interface LocalSecondFactor {
@@ -31,7 +31,7 @@ export async function seedSecured(sql: postgres.Sql, secured: Secured, cost: Cos
   await sql.begin(async (tx) => {
     const [user] = await tx<{ id: string }[]>`
       insert into app.users (email, full_name, password_hash, email_verified_at)
-      values (${EMAIL}, 'Secured Acme', ${passwordHash}, now()) on conflict do nothing returning id`
+      values (${SECURED}, 'Secured Acme', ${passwordHash}, now()) on conflict do nothing returning id`
     if (user === undefined) return
     await tx`
       insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
@@ -52,5 +52,5 @@ export async function seedSecured(sql: postgres.Sql, secured: Secured, cost: Cos
         insert into app.tokens (token_hash, purpose, user_id, expires_at) values (${hash}, 'recovery_code', ${user.id}, 'infinity')`
     }
   })
-  return { email: EMAIL, totp_secret: totpSecret, recovery_codes: recoveryCodes }
+  return { email: SECURED, totp_secret: totpSecret, recovery_codes: recoveryCodes }
 }

@@ -11,6 +11,7 @@ const CHECKS = [
   'settings -- --check',
   'grants -- --check',
   'runbook -- --check',
+  'cost -- --check',
   'openapi:lint',
 ]
 

@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { loadModule, type Node, parseSync, scanSync } from 'libpg-query'
 import { readMigrations } from '#shared/db/migrate.ts'
 import { ACCOUNT_TABLES } from '#shared/doctor/catalogue-objects.ts'
+import { type PreviousRelease, previousRelease } from './previous-release.ts'
 import { nameOf, noHistory, type Refusal, refusals, type Rule, RULES, walk, words } from './migration-rules.ts'
 
 /** A statement that breaks a rule of migration-rules.ts. `what` is the table or column. */
@@ -30,10 +31,17 @@ interface Override {
   used: boolean
 }
 
-/** Checks files `NNNN-name.sql`, given in order. Returns the violations. Throws on text that Postgres cannot parse. */
+/** What breaks code that uses it. An override of these is compared with the code of the previous release. */
+const BREAKS: ReadonlySet<string> = new Set(['drop', 'rename', 'column-type'])
+
+/**
+ * Checks files `NNNN-name.sql`, given in order. Returns the violations. Throws on text that Postgres cannot parse. With `previous`, an
+ * override does not allow what the code of that release still names.
+ */
 export async function lintMigrations(
   files: readonly { name: string; text: string }[],
   release = FIRST_RELEASE,
+  previous: PreviousRelease | null = null,
 ): Promise<Violation[]> {
   await loadModule()
   const history = noHistory()
@@ -64,11 +72,18 @@ export async function lintMigrations(
       let top = statement.firstLine
       while (commentLines.has(top - 1)) top -= 1
       const near = overrides.filter(({ line }) => line >= top && line <= statement.lastLine)
+      const isAllowed = ({ rule }: Refusal) => {
+        const allowed = near.filter((override) => override.rule === rule)
+        for (const override of allowed) override.used = true
+        return allowed.length > 0
+      }
       return broken
-        .filter(({ rule }) => {
-          const allowed = near.filter((override) => override.rule === rule)
-          for (const override of allowed) override.used = true
-          return allowed.length === 0
+        .flatMap((refusal) => {
+          if (!isAllowed(refusal)) return refusal
+          if (previous === null || previous.has(file) || !BREAKS.has(refusal.rule)) return []
+          const [first] = previous.filesWith(refusal.what.split(' '))
+          const stillUsed: Refusal = { rule: 'still-used', what: `${refusal.what} (${previous.name}: ${first})` }
+          return first === undefined || isAllowed(stillUsed) ? [] : stillUsed
         })
         .map(({ rule, what }) => ({ line: statement.firstLine, rule, what }))
     })
@@ -168,8 +183,11 @@ function setsOwner(node: Node): boolean {
 }
 
 if (import.meta.main) {
-  const folder = fileURLToPath(new URL('../../migrations/', import.meta.url))
-  const violations = await lintMigrations(await readMigrations(folder))
+  const root = fileURLToPath(new URL('../../', import.meta.url))
+  const previous = previousRelease(root)
+  if (FIRST_RELEASE !== null && previous === null)
+    console.error('No tag vN.N.N: overrides are not compared with the code of the previous release')
+  const violations = await lintMigrations(await readMigrations(`${root}migrations/`), FIRST_RELEASE, previous)
   for (const { file, line, rule, what } of violations) {
     console.error(`migrations/${file}:${line} ${rule}: ${what}. ${RULES[rule]}`)
   }

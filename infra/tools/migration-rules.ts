@@ -9,6 +9,8 @@ import type { AlterTableCmd, AlterTableStmt, ColumnDef, Constraint, CreateStmt, 
 export const RULES = {
   drop: 'the previous release still uses it: stop using it in one release and drop it in the next',
   rename: 'the previous release uses the old name: add the new one beside it, and drop the old one a release later',
+  'still-used':
+    'the code of the previous release names it, and serves while this file runs: release code without it first, and tag that release',
   'column-type':
     'rewrites the table or its indexes under ACCESS EXCLUSIVE, and the previous release expects the old type: add a column',
   'set-not-null':

@@ -60,6 +60,8 @@ With --stage, a reason is required: one line. The audit log of each tenant that 
 ${queries}
   doctor                         name the commit that runs, and examine the database as identity_operator.
                                  What that login may not read is UNSEEN
+  verify-restore HOST [--database NAME]  examine a restored cluster, whose endpoint is HOST, and count its tenants, users,
+                                 memberships and open sessions beside those of the current one
 
 Runs against the local stack (npm start), or with --stage against a deployed stage, using your AWS credentials. AWS STS
 confirms to the function whose credentials they are.
@@ -83,6 +85,7 @@ const options = {
   scope: { type: 'string', multiple: true },
   tenant: { type: 'string' },
   'created-before': { type: 'string' },
+  database: { type: 'string' },
   force: { type: 'boolean' },
   reason: { type: 'string' },
   stage: { type: 'string' },
@@ -120,6 +123,7 @@ const USAGE: Readonly<Record<string, Usage>> = {
   shred: { words: ['slug'] },
   sql: { words: ['name'], takes: ['tenant'] },
   doctor: { words: [] },
+  'verify-restore': { words: ['host'], takes: ['database'] },
 }
 
 /** Gives each argument its name. Throws UsageError for missing and unknown ones. The function validates the values. */

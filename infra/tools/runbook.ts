@@ -11,16 +11,28 @@ interface Row {
   readonly entry: AlarmEntry
 }
 
-// AWS Budgets sends it by mail. It is no alarm of CloudWatch.
-const BUDGET: Row = {
-  name: 'budget',
-  entry: {
-    page: 'jobs',
-    severity: 'morning',
-    felt: 'Nothing. The month costs more than planned.',
-    first: 'Cost Explorer by service',
+/** What is told without an alarm of CloudWatch: by AWS Budgets, and by a rule of EventBridge. */
+export const OTHER_MESSAGES: readonly Row[] = [
+  {
+    name: 'vault-key-changed',
+    entry: {
+      page: 'safety',
+      severity: 'wake',
+      felt: 'Vendor accounts cannot be connected or used, or will not be in days.',
+      first:
+        'aws cloudtrail lookup-events --lookup-attributes AttributeKey=EventSource,AttributeValue=kms.amazonaws.com',
+    },
   },
-}
+  {
+    name: 'budget',
+    entry: {
+      page: 'jobs',
+      severity: 'morning',
+      felt: 'Nothing. The month costs more than planned.',
+      first: 'Cost Explorer by service',
+    },
+  },
+]
 
 const alarmRow = ({ name, entry: { page, severity, felt, first, stopsReleases } }: Row): string =>
   `| [${name}](${page}.md#${name}) | ${SEVERITIES[severity]} | ${felt} | \`${first}\` | ${stopsReleases === true ? 'yes' : ''} |`
@@ -33,7 +45,7 @@ const TABLES: readonly { page: string; marker: string; lines: readonly string[] 
     lines: [
       '| Alarm | Who | People feel | Run first | Stops a release |',
       '|---|---|---|---|---|',
-      ...[...alarmEntries(), BUDGET].map(alarmRow),
+      ...[...alarmEntries(), ...OTHER_MESSAGES].map(alarmRow),
     ],
   },
   {

@@ -49,6 +49,7 @@ export const AUDIT_ACTIONS = {
   'membership.accepted': { target: 'membership', event: ['role'] },
   'membership.revoked': { target: 'membership', event: ['role'] },
   'membership.role_changed': { target: 'membership', event: ['role'] },
+  'membership.sessions_ended': { target: 'membership', event: null },
   'price_breaks.replaced': { target: 'style', event: ['min_quantities'] },
   'role.changed': { target: 'role', event: ['id', 'permissions'] },
   'role.created': { target: 'role', event: ['id', 'code', 'based_on', 'permissions'] },
@@ -67,6 +68,7 @@ export const AUDIT_ACTIONS = {
   'tenant.created': { target: 'tenant', event: ['slug', 'status'] },
   'tenant.invitations_allowed': { target: 'tenant', event: null },
   'tenant.invitations_stopped': { target: 'tenant', event: null },
+  'tenant.second_factor_policy_changed': { target: 'tenant', event: ['second_factor'] },
   'tenant.status_changed': { target: 'tenant', event: ['status'] },
   'user.bounce_cleared': { target: 'user', event: null },
   'user.bounced': { target: 'user', event: null },
@@ -247,12 +249,27 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
     es: ['Invitación aceptada', ({ who, value }) => `${who} se unió a la tienda como ${value('role')}.`],
   },
   'membership.revoked': {
-    en: ['Member removed', ({ who, target }) => `${who} removed ${target} from the shop.`],
-    es: ['Miembro quitado', ({ who, target }) => `${who} quitó a ${target} de la tienda.`],
+    en: [
+      'Member removed, or left',
+      ({ who, target, value }) =>
+        value('left') === '' ? `${who} removed ${target} from the shop.` : `${who} left the shop.`,
+    ],
+    es: [
+      'Miembro quitado, o se fue',
+      ({ who, target, value }) =>
+        value('left') === '' ? `${who} quitó a ${target} de la tienda.` : `${who} dejó la tienda.`,
+    ],
   },
   'membership.role_changed': {
     en: ['Role of a member changed', ({ who, target, value }) => `${who} made ${target} ${value('role')}.`],
     es: ['Rol de un miembro cambiado', ({ who, target, value }) => `${who} dio a ${target} el rol ${value('role')}.`],
+  },
+  'membership.sessions_ended': {
+    en: ['Sessions of a member ended', ({ who, target }) => `${who} ended the sessions of ${target} in this shop.`],
+    es: [
+      'Sesiones de un miembro terminadas',
+      ({ who, target }) => `${who} terminó las sesiones de ${target} en esta tienda.`,
+    ],
   },
   'price_breaks.replaced': {
     en: [
@@ -341,6 +358,10 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
       () => 'Se devolvieron demasiadas invitaciones, así que la tienda no puede invitar a nadie por ahora.',
     ],
   },
+  'tenant.second_factor_policy_changed': {
+    en: ['Second step required', ({ who }) => `${who} changed whom the shop asks for a second step.`],
+    es: ['Segundo paso exigido', ({ who }) => `${who} cambió a quién pide la tienda un segundo paso.`],
+  },
   'tenant.status_changed': {
     en: [
       'Status of the shop changed',
@@ -379,10 +400,10 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
     es: ['Contraseña restablecida', ({ who }) => `${who} puso una nueva contraseña con un enlace.`],
   },
   'user.recovery_code_used': {
-    en: ['Recovery code used', ({ who, value }) => `${who} used a recovery code. ${value('left')} are left.`],
+    en: ['Recovery code used', ({ who, value }) => `${who} used a recovery code. ${value('codes_left')} are left.`],
     es: [
       'Código de recuperación usado',
-      ({ who, value }) => `${who} usó un código de recuperación. Quedan ${value('left')}.`,
+      ({ who, value }) => `${who} usó un código de recuperación. Quedan ${value('codes_left')}.`,
     ],
   },
   'user.recovery_codes_renewed': {

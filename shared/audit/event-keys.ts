@@ -16,6 +16,7 @@ export const EVENT_KEYS = {
   number: 'number',
   permissions: 'codes',
   role: 'code',
+  second_factor: 'code',
   secret_version: 'number',
   slug: 'code',
   status: 'code',

@@ -11,6 +11,7 @@ type FieldKind =
   | 'zone'
   | 'status'
   | 'cause'
+  | 'reason'
   | 'yes'
   | 'codes'
   | 'internal'
@@ -37,11 +38,12 @@ export const AUDIT_FIELDS = {
   account_number: 'text',
   last_error: 'cause',
   withdraw_most: 'yes',
+  left: 'yes',
   cause: 'cause',
   service: 'text',
-  reason: 'text',
-  left: 'number',
+  codes_left: 'number',
   kind: 'internal',
+  reason: 'reason',
   entries: 'number',
   format: 'text',
   expires_at: 'time',
@@ -60,6 +62,7 @@ export const AUDIT_FIELDS = {
   secret_version: 'internal',
   sha256: 'internal',
   slug: 'text',
+  second_factor: 'internal',
   vendor_account_id: 'internal',
 } as const satisfies Readonly<Record<string, FieldKind>>
 

@@ -43,6 +43,8 @@ export const PROBLEMS = {
   'factor-rejected': { status: 422, title: 'Second factor rejected' },
   'sign-in-expired': { status: 400, title: 'Expired sign-in' },
   'step-up-required': { status: 403, title: 'Step-up required' },
+  'second-factor-required': { status: 403, title: 'Second factor required' },
+  'last-factor': { status: 409, title: 'Last second factor' },
   'draft-expired': { status: 409, title: 'Expired draft' },
   'last-owner': { status: 409, title: 'Last owner' },
   'password-rejected': { status: 422, title: 'Unacceptable password' },
@@ -83,6 +85,9 @@ export const PROBLEM_ACTIONS: Readonly<Record<ProblemKind, string>> = {
   'sign-in-expired': 'The sign-in took too long or had too many tries. Sign in with the password again.',
   'step-up-required':
     'Prove that the user is present: by a second factor or, without one, by the password. Then send the request again with the new token.',
+  'second-factor-required':
+    'The tenant asks for a second factor, and this session has not proven one. Set one up, or sign in with it, and send the request again.',
+  'last-factor': 'A tenant of the user asks for a second factor. Add another one before this one is removed.',
   'draft-expired': 'The draft has expired, was used or belongs to another session. Make a new one.',
   'last-owner': 'The change would leave the tenant without an owner. Make somebody else an owner first.',
   'password-rejected': 'The new password is too easy to find out. `errors` says why. Choose another one.',

@@ -22,6 +22,7 @@ export const STEP_UP: Readonly<Record<string, StepUp>> = {
   'POST /v1/roles': true,
   'PATCH /v1/roles/{id}': true,
   'DELETE /v1/roles/{id}': true,
+  'PUT /v1/tenant/second-factor-policy': true,
   'POST /v1/vendor-accounts': true,
   'PUT /v1/vendor-accounts/{id}/secret': true,
   'DELETE /v1/vendor-accounts/{id}': true,

@@ -6,20 +6,31 @@ import { clientOptions, type Login } from '#shared/db/login.ts'
 /** Options of a connection outside of a pool, which does one thing and is closed. */
 export const QUIET = { max: 1, fetch_types: false, connect_timeout: 10, onnotice: () => {} }
 
+/** Runs `work` on a connection of this login, and closes it. */
+export async function connected<T>(
+  login: Login,
+  trust: SecureContext | null,
+  work: (sql: postgres.Sql) => Promise<T>,
+): Promise<T> {
+  const sql = postgres({ ...clientOptions(login, trust), ...QUIET })
+  try {
+    return await work(sql)
+  } finally {
+    await sql.end({ timeout: 1 })
+  }
+}
+
 /** Runs `work` on a connection of this login, and closes it. Returns false when the server refuses the password. */
 export async function signIn(
   login: Login,
   trust: SecureContext | null,
   work: (sql: postgres.Sql) => Promise<unknown> = (sql) => sql`select`,
 ): Promise<boolean> {
-  const sql = postgres({ ...clientOptions(login, trust), ...QUIET })
   try {
-    await work(sql)
+    await connected(login, trust, work)
     return true
   } catch (error) {
     if (errorCode(error) === INVALID_PASSWORD) return false
     throw error
-  } finally {
-    await sql.end({ timeout: 1 })
   }
 }

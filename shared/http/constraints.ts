@@ -10,6 +10,10 @@ export function violation(error: unknown): Problem | null {
       return unauthorized('the session ended during the request', true)
     case 'TN403':
       return forbidden(error instanceof Error ? error.message : 'the database refused the permission')
+    case 'TN427':
+      return new Problem('second-factor-required')
+    case 'TN429':
+      return new Problem('last-factor', { detail: 'A tenant of the user asks for a second factor.' })
     case 'TN428':
       return new Problem('step-up-required')
     case 'TN430':

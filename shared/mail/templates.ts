@@ -130,8 +130,34 @@ export function mailTemplates(stage: { platform: Platform; webBaseUrl: string; r
         MAIL_TEXTS[to.language].apiKey({ ...mail, ...accountOf(to), until: at(to, expiresAt) }),
         `${webBaseUrl}/s/${slug}/api-keys`,
       ),
+    newSignIn: (to: UserContact, { time, device }: { time: string; device: Device }) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].newSignIn({
+          ...accountOf(to),
+          at: at(to, time),
+          by: COMMON_TEXTS[to.language].device(device),
+        }),
+        `${webBaseUrl}/forgot-password`,
+      ),
     membershipAdded: (to: UserContact, mail: { shop: string; role: string }) =>
       emailOf(to, MAIL_TEXTS[to.language].membershipAdded({ ...mail, ...accountOf(to) }), `${webBaseUrl}/`),
+    roleChanged: (to: UserContact, { time, ...mail }: { shop: string; role: string; time: string }) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].roleChanged({ ...mail, ...accountOf(to), at: at(to, time) }),
+        `${webBaseUrl}/`,
+      ),
+    /** To who invited the member. */
+    invitationAccepted: (
+      to: UserContact,
+      { slug, ...mail }: { shop: string; slug: string; role: string; member: string },
+    ) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].invitationAccepted({ ...mail, ...accountOf(to) }),
+        `${webBaseUrl}/s/${encodeURIComponent(slug)}/members`,
+      ),
     membershipRemoved: (to: UserContact, { shop, time }: { shop: string; time: string }) =>
       emailOf(to, MAIL_TEXTS[to.language].membershipRemoved({ shop, ...accountOf(to), at: at(to, time) })),
   }

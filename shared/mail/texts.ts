@@ -34,7 +34,10 @@ interface Facts {
     readonly maker: string
     readonly until: string
   }
+  readonly newSignIn: Account & { readonly at: string; readonly by: string | null }
   readonly membershipAdded: Account & { readonly shop: string; readonly role: string }
+  readonly roleChanged: Account & { readonly shop: string; readonly role: string; readonly at: string }
+  readonly invitationAccepted: Account & { readonly shop: string; readonly role: string; readonly member: string }
   readonly membershipRemoved: Account & { readonly shop: string; readonly at: string }
 }
 
@@ -168,10 +171,35 @@ const en: MailTexts = {
           ],
           label: 'See the API keys',
         },
+  newSignIn: ({ account, platform, at, by }) => ({
+    subject: 'New sign-in to your account',
+    paragraphs: [
+      `Somebody signed in to the account ${account} of ${platform} on ${at}${by === null ? '' : `, with ${by}`}, from a network that you have not used in the last 30 days.`,
+      'If it was you, you need to do nothing. If it was not you, set a new password now. That ends every session of the account:',
+    ],
+    label: 'Set a new password',
+  }),
   membershipAdded: ({ account, platform, shop, role }) => ({
     subject: `You were added to ${shop}`,
     paragraphs: [`You now work in ${shop}, with the account ${account} of ${platform}.`, `Your role is: ${role}.`],
     label: `Open ${platform}`,
+  }),
+  roleChanged: ({ account, platform, shop, role, at }) => ({
+    subject: `Your role in ${shop} was changed`,
+    paragraphs: [
+      `Since ${at}, the role of the account ${account} of ${platform} in ${shop} is: ${role}.`,
+      'You need to do nothing. The first page of the shop says what the role permits.',
+    ],
+    label: `Open ${platform}`,
+    closing: 'If you think that this is a mistake, ask an owner or an admin of the shop.',
+  }),
+  invitationAccepted: ({ platform, shop, role, member }) => ({
+    subject: `${member} joined ${shop}`,
+    paragraphs: [
+      `${member} accepted your invitation, and now works in ${shop} of ${platform}. The role is: ${role}.`,
+      'You need to do nothing. If you do not know this address, remove the person from the shop:',
+    ],
+    label: 'Open the members',
   }),
   membershipRemoved: ({ account, platform, shop, at }) => ({
     subject: `You were removed from ${shop}`,
@@ -254,10 +282,35 @@ const es: MailTexts = {
           ],
           label: 'Ver las claves de API',
         },
+  newSignIn: ({ account, platform, at, by }) => ({
+    subject: 'Nuevo inicio de sesión en su cuenta',
+    paragraphs: [
+      `Alguien inició sesión en la cuenta ${account} de ${platform} el ${at}${by === null ? '' : `, con ${by}`}, desde una red que usted no ha usado en los últimos 30 días.`,
+      'Si fue usted, no tiene que hacer nada. Si no fue usted, cree ahora una contraseña nueva. Así se cierran todas las sesiones de la cuenta:',
+    ],
+    label: 'Crear una contraseña nueva',
+  }),
   membershipAdded: ({ account, platform, shop, role }) => ({
     subject: `Ya forma parte de ${shop}`,
     paragraphs: [`Ahora trabaja en ${shop}, con la cuenta ${account} de ${platform}.`, `Su rol es: ${role}.`],
     label: `Abrir ${platform}`,
+  }),
+  roleChanged: ({ account, platform, shop, role, at }) => ({
+    subject: `Su rol en ${shop} ha cambiado`,
+    paragraphs: [
+      `Desde el ${at}, el rol de la cuenta ${account} de ${platform} en ${shop} es: ${role}.`,
+      'No tiene que hacer nada. La primera página de la tienda dice lo que permite el rol.',
+    ],
+    label: `Abrir ${platform}`,
+    closing: 'Si cree que es un error, pregunte a un propietario o administrador de la tienda.',
+  }),
+  invitationAccepted: ({ platform, shop, role, member }) => ({
+    subject: `${member} se unió a ${shop}`,
+    paragraphs: [
+      `${member} aceptó su invitación y ahora trabaja en ${shop} de ${platform}. El rol es: ${role}.`,
+      'No tiene que hacer nada. Si no conoce esta dirección, quite a la persona de la tienda:',
+    ],
+    label: 'Abrir los miembros',
   }),
   membershipRemoved: ({ account, platform, shop, at }) => ({
     subject: `Ya no forma parte de ${shop}`,

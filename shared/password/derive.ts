@@ -5,6 +5,9 @@ import { type Derive, DIGEST_BYTES } from '#shared/password/cost.ts'
 /** Computes it with OpenSSL, in another thread. Null if this Node.js has no `crypto.argon2`, which came with 24.7. */
 export const deriveByOpenSsl: Derive | null = typeof crypto.argon2 === 'function' ? byOpenSsl(crypto.argon2) : null
 
+/** What computes the hashes of passwords in this process. */
+export const ARGON2 = deriveByOpenSsl === null ? 'wasm' : 'openssl'
+
 function byOpenSsl(argon2: typeof crypto.argon2): Derive {
   const argon2Async = promisify(argon2)
   return (password, salt, { memoryKib, iterations }) =>

@@ -37,8 +37,12 @@ export const JOB_KINDS = {
       v.object({ template: v.literal('second-factor'), user_id: Id, change: v.picklist(FACTOR_CHANGES) }),
       v.object({ template: v.literal('second-factor-setup'), user_id: Id, nonce: Nonce }),
       v.object({ template: v.literal('api-key'), user_id: Id, api_key_id: Id, reason: v.picklist(KEY_REASONS) }),
+      v.object({ template: v.literal('new-sign-in'), user_id: Id, device: UsedDevice }),
       v.object({ template: v.literal('membership-added'), user_id: Id }),
       v.object({ template: v.literal('membership-removed'), user_id: Id }),
+      v.object({ template: v.literal('role-changed'), user_id: Id }),
+      // To who invited this user.
+      v.object({ template: v.literal('invitation-accepted'), user_id: Id }),
     ]),
     invokes: 'deliver-mail',
   },

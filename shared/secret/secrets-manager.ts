@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 
-/** The staging label of a secret's version. AWSPENDING exists only during a rotation. */
-export type SecretVersion = 'AWSCURRENT' | 'AWSPENDING'
+/** The staging label of a secret's version. AWSPENDING exists only during a rotation, AWSPREVIOUS only after one. */
+export type SecretVersion = 'AWSCURRENT' | 'AWSPENDING' | 'AWSPREVIOUS'
 
 const READ_TIMEOUT_MS = 5000
 

@@ -19,7 +19,7 @@ const MAX_KILOBYTES: Readonly<Record<string, number>> = {
   migrate: 410,
   'not-found': 370,
   openapi: 690,
-  operate: 615,
+  operate: 620,
   'probe-sign-in': 295,
   'publish-events': 380,
   'record-bounces': 350,

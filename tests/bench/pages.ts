@@ -14,7 +14,7 @@ const rounds = count('--rounds', values.rounds, 100)
 
 /** The pages of the seeded tenant, each with the call of the API whose response it shows. */
 const PAGES = [
-  ['/s/acme-print', '/v1/auth/session'],
+  ['/s/acme-print', '/v1/tenant/overview'],
   ['/s/acme-print/members', '/v1/members'],
   ['/s/acme-print/invitations', '/v1/members/invitations'],
   ['/s/acme-print/roles', '/v1/roles'],
@@ -23,6 +23,10 @@ const PAGES = [
   ['/s/acme-print/sync-runs', '/v1/catalog/sync-runs'],
   ['/s/acme-print/settings', '/v1/tenant'],
   ['/s/acme-print/audit-log', '/v1/audit-log'],
+  ['/s/acme-print/audit-log/download', '/v1/audit-log?limit=1&include=part'],
+  ['/s/acme-print/roles/new', '/v1/roles'],
+  ['/s/acme-print/leave', '/v1/auth/session'],
+  ['/shops', '/v1/auth/tenants'],
   ['/account', '/v1/auth/session'],
   ['/account/sessions', '/v1/auth/sessions'],
 ] as const

@@ -17,12 +17,12 @@ export const openWindow = async (
     scripts = false,
     ip,
     ...look
-  }: { scripts?: boolean; ip?: string; width?: number; colorScheme?: 'light' | 'dark' } = {},
+  }: { scripts?: boolean; ip?: string; locale?: string; width?: number; colorScheme?: 'light' | 'dark' } = {},
 ): Promise<BrowserContext> =>
   browser.newContext({
     baseURL,
     javaScriptEnabled: scripts,
-    locale: 'en-US',
+    locale: look.locale ?? 'en-US',
     viewport: { width: look.width ?? 1280, height: 900 },
     colorScheme: look.colorScheme ?? 'light',
     ...(ip === undefined ? {} : { extraHTTPHeaders: { 'x-forwarded-for': ip } }),

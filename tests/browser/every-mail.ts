@@ -39,7 +39,15 @@ export function everyMail(): [name: string, mail: EmailMessage][] {
         FACTOR_CHANGES.map((change) => [`second-factor ${change}`, templates.secondFactor(to, { change, time })]),
       ),
       'second-factor-setup': templates.secondFactorSetup(to, { code: '4TQ7-92KM' }),
+      'new-sign-in': templates.newSignIn(to, { time, device: { browser: 'Firefox', system: 'macOS' } }),
       'membership-added': templates.membershipAdded(to, { shop: SHOP, role: 'Account Manager' }),
+      'role-changed': templates.roleChanged(to, { shop: SHOP, role: 'Account Manager', time }),
+      'invitation-accepted': templates.invitationAccepted(to, {
+        shop: SHOP,
+        slug: 'incorporated-embroidery-of-the-northwest',
+        role: 'Account Manager',
+        member: `${'designer'.repeat(7)}@embroidery.test`,
+      }),
       'membership-removed': templates.membershipRemoved(to, { shop: SHOP, time }),
     }
     return Object.entries(mails).map(([kind, mail]): [string, EmailMessage] => [`${kind} (${language})`, mail])

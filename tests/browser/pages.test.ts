@@ -3,10 +3,13 @@ import { readFileSync } from 'node:fs'
 import { HtmlValidate } from 'html-validate'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { SEED_PASSWORD } from '#infra/local/seed.ts'
+import { pageFinder } from '#web/http/find-pages.ts'
+import { PAGES } from '#web/http/pages.ts'
 import { launchChromium, openWindow } from './chromium.ts'
-import { crawl, VIEWS } from './crawl.ts'
-import { furnish, OWNER_PAGES, signInSecured } from './setting.ts'
+import { type ListedState, statesOf } from './states/list.ts'
+import { make, type Made } from './states/made.ts'
+import { sessions } from './states/people.ts'
+import { visit } from './states/visit.ts'
 
 const stack = inject('stack')
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -19,68 +22,80 @@ const validator = new HtmlValidate({
 declare const axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
 
 let chromium: Browser
-let addresses: readonly string[]
+let made: Made
+let tokenOf: ReturnType<typeof sessions>
 beforeAll(async () => {
   chromium = await launchChromium()
-  addresses = await furnish(chromium, stack)
+  made = await make(stack)
+  tokenOf = sessions(stack)
 })
 afterAll(() => chromium.close())
 
+// Colors differ between light and dark, and the layout between the widths. Spanish is the longer language, so all widths are looked at
+// in it: those of two phones, of a tablet and of a desktop.
 describe.each([
-  ['English, light, 1280 px', { width: 1280, colorScheme: 'light', language: 'English', code: 0 }],
-  ['Spanish, dark, 320 px', { width: 320, colorScheme: 'dark', language: 'Español', code: 2 }],
-] as const)('every page (%s)', (_name, { language, code, ...look }) => {
-  it('has no violation of axe, valid HTML, no message in the console, no foreign request, no sideways scroll', async () => {
+  ['en', { width: 1280, colorScheme: 'light' }, [1280, 360]],
+  ['es', { width: 360, colorScheme: 'dark' }, [360, 320, 768, 1280]],
+] as const)('every state of every page (%s, %o)', (language, look, widths) => {
+  it('is what it should be, has no violation of axe, valid HTML, no message in the console, no foreign request, no sideways scroll', {
+    timeout: 900_000,
+  }, async () => {
     const context = await openWindow(chromium, stack.web_url, { scripts: true, ...look })
     const page = await context.newPage()
     const faults: string[] = []
+    const states = statesOf(made)
+    let state = states[0]
+    const fault = (text: string) => faults.push(`${state?.view} (${state?.name}): ${text}`)
     page.on('console', (message) => {
-      // A page without a link is refused, and the browser says so.
-      if (!/status of 422/.test(message.text())) faults.push(`${page.url()} console: ${message.text()}`)
+      // The browser writes one about each page that is refused.
+      if (!/server responded with a status of 4/.test(message.text())) fault(`console: ${message.text()}`)
     })
-    page.on('pageerror', (error) => faults.push(`${page.url()} error: ${error.message}`))
+    page.on('pageerror', (error) => fault(`error: ${error.message}`))
     page.on('request', (request) => {
-      if (!request.url().startsWith(stack.web_url)) faults.push(`${page.url()} requests ${request.url()}`)
+      if (!request.url().startsWith(stack.web_url)) fault(`requests ${request.url()}`)
     })
-    await page.goto('/sign-in')
-    await page.getByRole('button', { name: language }).click()
-    const examine = async (view: string) => {
-      const { violations } = await page
-        .evaluate(`${AXE}; axe.run()`)
-        .then((result) => result as Awaited<ReturnType<typeof axe.run>>)
-      for (const { id, nodes } of violations)
-        faults.push(`${view} axe ${id}: ${nodes.map(({ html }) => html).join(' ')}`)
-      const sideways = await page.evaluate<number>(
-        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-      )
-      if (sideways > 0) faults.push(`${view} scrolls sideways by ${sideways} px`)
-      const html = await page.request.get(page.url()).then((response) => response.text())
-      const { results } = await validator.validateString(html)
-      for (const { messages } of results)
-        for (const { ruleId, message, line } of messages)
-          faults.push(`${view} html ${ruleId}: ${message} (line ${line})`)
+    for (state of states) {
+      const { status, html } = await visit(page, state, { stack, made, language, tokenOf })
+      if (status !== expectedStatus(state)) fault(`has the status ${status}`)
+      if (status === 200 && pathOf(page) !== state.view) fault(`leads to ${page.url()}`)
+      for (const text of [...(await axeOf(page)), ...(await markupOf(html)), ...(await sidewaysOf(page, widths))])
+        fault(text)
     }
-    const before = await crawl(page, addresses, examine)
-    await signInAs(page)
-    const after = await crawl(page, OWNER_PAGES, examine)
-    const met = new Set<string>()
-    const visit = (view: string) => {
-      met.add(view)
-      return examine(view)
-    }
-    const codes = stack.second_factor.recovery_codes.slice(code)
-    for (const view of await crawl(page, await signInSecured(page, stack, { codes, visit }), examine)) met.add(view)
     await context.close()
     expect(faults).toEqual([])
-    expect(
-      VIEWS.map(({ path }) => path).filter((path) => !before.has(path) && !after.has(path) && !met.has(path)),
-    ).toEqual([])
   })
-
-  const signInAs = async (page: Page) => {
-    await page.goto('/sign-in')
-    await page.locator('#field-email').fill('owner@acme.test')
-    await page.locator('#field-password').fill(SEED_PASSWORD)
-    await page.locator('main form button').click()
-  }
 })
+
+const find = pageFinder(PAGES)
+const pathOf = (page: Page) => find(new URL(page.url()).pathname)?.pages[0]?.path
+
+const expectedStatus = ({ status, sends }: ListedState): number => status ?? (sends === undefined ? 200 : 422)
+
+async function axeOf(page: Page): Promise<string[]> {
+  const { violations } = await page.evaluate<Awaited<ReturnType<typeof axe.run>>>(
+    `${AXE}; axe.run({ resultTypes: ['violations'] })`,
+  )
+  return violations.map(({ id, nodes }) => `axe ${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+}
+
+async function markupOf(html: string): Promise<string[]> {
+  const { results } = await validator.validateString(html)
+  return results.flatMap(({ messages }) =>
+    messages.map(({ ruleId, message, line }) => `html ${ruleId}: ${message} (line ${line})`),
+  )
+}
+
+/** Looks at each width, the one of the page first. */
+async function sidewaysOf(page: Page, widths: readonly number[]): Promise<string[]> {
+  const before = page.viewportSize()
+  const found: string[] = []
+  for (const width of widths) {
+    if (width !== page.viewportSize()?.width) await page.setViewportSize({ width, height: 740 })
+    const excess = await page.evaluate<number>(
+      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+    )
+    if (excess > 0) found.push(`scrolls sideways by ${excess} px at ${width} px`)
+  }
+  if (before !== null) await page.setViewportSize(before)
+  return found
+}

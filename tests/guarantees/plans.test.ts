@@ -15,6 +15,14 @@ import { ticketOf } from '#tests/support/proof.ts'
 const database = await createTestDatabase()
 afterAll(() => database.drop())
 
+/** Adds so many viewers to the tenant acme-print. */
+const addViewers = (sql: postgres.TransactionSql, count: number) => sql`
+  with person as (
+    insert into app.users (email, full_name) select 'crowd' || n || '@shops.test', 'Person ' || n
+      from generate_series(1, ${count}::int) n returning id)
+  insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
+  select t.id, p.id, 7, now() from app.tenants t, person p where t.slug = 'acme-print'`
+
 /** Runs `work` in a transaction and takes back what it did. */
 const rolledBack = async (work: (sql: postgres.TransactionSql) => Promise<void>): Promise<void> => {
   const undo = new Error('roll back')
@@ -267,12 +275,7 @@ describe('a page of members without a search', () => {
     const { id } = await mintSession(database.admin, { email: 'both@shops.test', slug: 'acme-print' })
     const ticket = await ticketOf(database.admin, id)
     await rolledBack(async (sql) => {
-      await sql`
-        with person as (
-          insert into app.users (email, full_name) select 'crowd' || n || '@shops.test', 'Person ' || n
-            from generate_series(1, 3000) n returning id)
-        insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
-        select t.id, p.id, 7, now() from app.tenants t, person p where t.slug = 'acme-print'`
+      await addViewers(sql, 3000)
       await sql`analyze app.users, app.memberships`
       const before = await rowsRead(sql, ['users', 'memberships'])
       const page = await sql`
@@ -393,12 +396,7 @@ describe('the overview of a tenant', () => {
     const { id } = await mintSession(database.admin, { email: 'both@shops.test', slug: 'acme-print' })
     const ticket = await ticketOf(database.admin, id)
     await rolledBack(async (sql) => {
-      await sql`
-        with person as (
-          insert into app.users (email, full_name) select 'crowd' || n || '@shops.test', 'Person ' || n
-            from generate_series(1, 1000) n returning id)
-        insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
-        select t.id, p.id, 7, now() from app.tenants t, person p where t.slug = 'acme-print'`
+      await addViewers(sql, 1000)
       await sql`
         insert into app.audit_log (tenant_id, action, target_type, occurred_at)
         select t.id, case when n % 20 = 0 then 'session.sign_in_failed' else 'crowd.entry' end, 'crowd', now() - n * interval '2 minutes'

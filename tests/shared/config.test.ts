@@ -23,6 +23,7 @@ const TEXTS = new Set([
   'VAULT_KEY_ID',
   'EVENT_BUS_NAME',
   'PLATFORM_NAME',
+  'TOTP_ISSUER',
 ])
 const CANARY = 'canary-4d1e'
 

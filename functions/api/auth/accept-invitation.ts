@@ -46,7 +46,9 @@ export const acceptInvitation = endpoint({
     const accepted = await sql.write(async (tx) => {
       const outcome = await markAccepted(tx, context, { hashes, fullName, passwordHash, language: body.language })
       if (outcome === null) throw tokenInvalid('the invitation cannot be accepted any more')
-      if (outcome !== 'accepted') await enqueue(tx, 'mail', { template: 'membership-added', user_id: outcome.userId })
+      if (outcome !== 'accepted')
+        for (const template of ['membership-added', 'invitation-accepted'] as const)
+          await enqueue(tx, 'mail', { template, user_id: outcome.userId })
       return outcome
     })
     return ok({ ...reply, account_created: accepted !== 'accepted' && accepted.created })

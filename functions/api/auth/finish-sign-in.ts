@@ -9,7 +9,7 @@ import { CsrfSecret } from '#shared/identity/csrf-secret.ts'
 import { isToken } from '#shared/identity/token.ts'
 import { hashToken, newToken, tokenHashes } from '#shared/secret/secret.ts'
 import { exactlyOne, ProofEntries, SignInToken } from './factor.ts'
-import { emailLimitOf, networkHash } from './login-limits.ts'
+import { deviceHash, emailLimitOf, networkHash } from './login-limits.ts'
 import { finishSignIn as finish, lookAtSignIn } from './open-sign-in-queries.ts'
 import { codeLimits, factorRejected, limitReached, provenCode, recoveryLimit } from './proven-code.ts'
 import { SignedIn, signedInReply } from './signed-in.ts'
@@ -53,6 +53,7 @@ export const finishSignIn = endpoint({
       tokenHash: hashToken(pepper, token),
       csrfSecret,
       network: networkHash({ client, pepper }),
+      device: deviceHash({ client, pepper }),
       userAgent: client.userAgent,
       ...config.session,
       sentHashes: sentToken === null ? null : tokenHashes(runtime, sentToken),

@@ -7,6 +7,7 @@ import { forgotPassword } from './forgot-password.ts'
 import { inspectInvitation } from './inspect-invitation.ts'
 import { inspectReset } from './inspect-reset.ts'
 import { inspectVerification } from './inspect-verification.ts'
+import { leaveTenant } from './leave-tenant.ts'
 import { listSessions } from './list-sessions.ts'
 import { listTenants } from './list-tenants.ts'
 import { login } from './login.ts'
@@ -48,6 +49,7 @@ export const group = routeGroup({
     endSession,
     listTenants,
     selectTenant,
+    leaveTenant,
     listSessions,
     revokeSession,
     revokeOtherSessions,

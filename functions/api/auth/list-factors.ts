@@ -6,6 +6,7 @@ import { Id } from '#shared/schema/id.ts'
 import { Timestamp } from '#shared/schema/timestamp.ts'
 import { ownFactors } from './factor-queries.ts'
 import { Factor } from './factor.ts'
+import { listTenants } from './session-queries.ts'
 
 const Count = v.pipe(v.number(), v.integer(), v.examples([10]))
 const Name = v.pipe(v.string(), v.examples(['acme']))
@@ -27,6 +28,10 @@ export const listFactors = endpoint({
     if (first === undefined) throw unauthorized('the session ended during the request', true)
     const data = rows.flatMap(({ codes_left: _left, codes_created_at: _at, ...row }) => (row.id === null ? [] : [row]))
     const codes = { left: first.codes_left, created_at: first.codes_created_at }
-    return ok({ data, recovery_codes: data.length === 0 ? null : codes, required_by: [] })
+    const asking = (await listTenants(call, principal.ticket)).flatMap(
+      ({ tenant_id: id, slug, legal_name, second_factor_from: from }) =>
+        from === null ? [] : [{ tenant: { id, slug, legal_name }, from }],
+    )
+    return ok({ data, recovery_codes: data.length === 0 ? null : codes, required_by: asking })
   },
 })

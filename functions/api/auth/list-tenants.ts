@@ -15,7 +15,8 @@ export const listTenants = endpoint({
   access: 'session',
   summary: 'List the tenants of the user, by legal name',
   description:
-    'A suspended tenant is listed, and cannot be selected. `selected_at` is when the user selected the tenant last.',
+    'A suspended tenant is listed, and cannot be selected. `selected_at` is when the user selected the tenant last. ' +
+    '`second_factor` is null where the role needs none; `satisfied`: this session has proven one.',
   reply: v.object({
     data: v.array(
       v.object({
@@ -23,6 +24,7 @@ export const listTenants = endpoint({
         tenant: v.object({ id, slug, legal_name, status }),
         role: v.object({ code, label, rank }),
         selected_at: v.nullable(Timestamp),
+        second_factor: v.nullable(v.object({ required_from: Timestamp, satisfied: v.boolean() })),
       }),
     ),
   }),
@@ -34,6 +36,10 @@ export const listTenants = endpoint({
         tenant: { id: option.tenant_id, slug: option.slug, legal_name: option.legal_name, status: option.status },
         role: { code: option.role_code, label: option.role_label, rank: option.role_rank },
         selected_at: option.selected_at === null ? null : timestampText(option.selected_at),
+        second_factor:
+          option.second_factor_from === null
+            ? null
+            : { required_from: option.second_factor_from, satisfied: option.is_two_factor },
       })),
     })
   },

@@ -4,6 +4,7 @@ import type { ClientInfo } from '#shared/schema/client.ts'
 import { limitOn, perNetwork, perUser } from '#shared/http/limit-by.ts'
 import type { LimitInput } from '#shared/http/request-context.ts'
 import { clientNetwork, type Limit } from '#shared/rate-limit/limit.ts'
+import { deviceOf } from '#shared/schema/device.ts'
 import { normalizeEmail } from '#shared/schema/email.ts'
 import { keyedHash } from '#shared/secret/secret.ts'
 
@@ -27,9 +28,21 @@ export const accountLimit = ({ email, config, pepper }: Omit<SignIn, 'client'>):
 export const networkHash = ({ client, pepper }: Pick<SignIn, 'client' | 'pepper'>): Buffer =>
   keyedHash(pepper, 'login-network', clientNetwork(client.ip))
 
-/** Returns the key of the network that a user signs in from, as app.network_of does. */
-export const networkKey = ({ email, ...from }: Omit<SignIn, 'config'>): Buffer =>
-  hash('sha256', Buffer.concat([networkHash(from), Buffer.from(normalizeEmail(email))]), 'buffer')
+/** Returns the keyed hash of the kind of device that a request comes from: the browser and the system, without their versions. */
+export const deviceHash = ({ client, pepper }: Pick<SignIn, 'client' | 'pepper'>): Buffer => {
+  const { browser, system } = deviceOf(client.userAgent)
+  return keyedHash(pepper, 'login-device', `${browser} ${system}`)
+}
+
+/** Returns the key of the network or the device of a user, as app.network_of does. */
+const keyOf = (origin: Buffer, email: string): Buffer =>
+  hash('sha256', Buffer.concat([origin, Buffer.from(normalizeEmail(email))]), 'buffer')
+
+/** Returns the key of the network that a user signs in from. */
+export const networkKey = ({ email, ...from }: Omit<SignIn, 'config'>): Buffer => keyOf(networkHash(from), email)
+
+/** Returns the key of the kind of device that a user signs in with. */
+export const deviceKey = ({ email, ...from }: Omit<SignIn, 'config'>): Buffer => keyOf(deviceHash(from), email)
 
 /** The name and window of the limit on one email from one network. */
 export const emailLimitOf = ({ login }: Config) => ({ name: 'login-email', windowSeconds: login.windowSeconds })

@@ -10,7 +10,7 @@ import { newToken, hashToken, tokenHashes } from '#shared/secret/secret.ts'
 import { CsrfSecret } from '#shared/identity/csrf-secret.ts'
 import { secondsLeft } from '#shared/rate-limit/limit.ts'
 import { Email } from '#shared/schema/email.ts'
-import { failureLimit, loginLimits, networkKey } from './login-limits.ts'
+import { deviceKey, failureLimit, loginLimits, networkKey } from './login-limits.ts'
 import { findSalt, rehashPassword } from './password-queries.ts'
 import { OwedFactor } from './factor.ts'
 import { signIn } from './session-queries.ts'
@@ -51,6 +51,7 @@ export const login = endpoint({
       tokenHash: hashToken(pepper, token),
       csrfSecret,
       networkKey: networkKey(asked),
+      deviceKey: deviceKey(asked),
       userAgent: client.userAgent,
       pendingSeconds: config.session.pendingSeconds,
       absoluteSeconds: config.session.absoluteSeconds,

@@ -6,6 +6,7 @@ import type { Session } from '#shared/identity/session.ts'
 import type { User } from '#shared/identity/user.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
+import { deviceOf } from '#shared/schema/device.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { CodeLimits, CodeProof, Refusable, ShownApp } from './factor-queries.ts'
 
@@ -40,6 +41,7 @@ export async function finishSignIn(
     readonly tokenHash: Buffer
     readonly csrfSecret: CsrfSecret
     readonly network: Buffer
+    readonly device: Buffer
     readonly userAgent: string | null
     readonly pendingSeconds: number
     readonly absoluteSeconds: number
@@ -56,7 +58,8 @@ export async function finishSignIn(
       select * from app.finish_sign_in(
         ${token}, ${previous}, ${code?.factorId ?? null}, ${code?.step ?? null}, ${code?.witness ?? null}, ${hash}, ${previousHash},
         ${given.tokenHash}, ${csrf}, ${given.network}, ${given.userAgent}, ${given.pendingSeconds}, ${given.absoluteSeconds},
-        ${given.maxPerUser}, ${sourceValue(given.source)}::app.source, ${sent}, ${sentPrevious})`,
+        ${given.maxPerUser}, ${sourceValue(given.source)}::app.source, ${sent}, ${sentPrevious}, ${given.device},
+        ${JSON.stringify(deviceOf(given.userAgent))}::text::jsonb)`,
   )
   if (row === undefined) return null
   return row.session_id === null ? 'refused' : { session: sessionOf(row), user: userOf(row) }

@@ -10,6 +10,7 @@ export const removeFactor = endpoint({
   summary: 'Remove a second factor and end the other sessions',
   description: 'The recovery codes are void when no factor is left.',
   revokes: true,
+  problems: ['last-factor'],
   needs: ['invoke:deliver-mail'],
   async handle(context) {
     const { call, params, principal, runtime } = context

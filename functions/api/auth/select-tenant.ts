@@ -11,6 +11,7 @@ export const selectTenant = endpoint({
   access: { session: true, transactions: 'by call' },
   summary: 'Select the tenant that the session acts for',
   reply: Me,
+  problems: ['second-factor-required'],
   async handle(context) {
     const { principal, params, runtime, call } = context
     const selected = await select(call, {

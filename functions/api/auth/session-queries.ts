@@ -4,6 +4,7 @@ import type { RequestSource } from '#shared/schema/client.ts'
 import type { TicketRun } from '#shared/db/calls.ts'
 import type { Call } from '#shared/db/connect.ts'
 import type { SessionTransaction } from '#shared/db/scope.ts'
+import { deviceOf } from '#shared/schema/device.ts'
 import type { Language } from '#shared/schema/language.ts'
 import type { AttemptOutcome, Limit, Taken } from '#shared/rate-limit/limit.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'
@@ -23,6 +24,7 @@ export interface SignIn {
   readonly tokenHash: Buffer
   readonly csrfSecret: CsrfSecret
   readonly networkKey: Buffer
+  readonly deviceKey: Buffer
   readonly userAgent: string | null
   readonly pendingSeconds: number
   readonly absoluteSeconds: number
@@ -52,8 +54,9 @@ type SignedIn = { readonly committed: Promise<void> } & (
 )
 
 /**
- * Creates a session without a tenant when the digest is the one of the user's password, and returns both. The network becomes a
- * known one of the user. A user with a second factor gets an open sign-in under that token instead, which has no effect of a sign-in. Otherwise counts and records a failed sign-in, which the job `audit-sign-ins` moves to the audit
+ * Creates a session without a tenant when the digest is the one of the user's password, and returns both. The network and the
+ * device become known ones of the user: when neither was, they get a mail. A user with a second factor gets an open sign-in under
+ * that token instead, which has no effect of a sign-in. Otherwise counts and records a failed sign-in, which the job `audit-sign-ins` moves to the audit
  * log of each of the user's tenants. It does the same work without a user, and for a user of many tenants, so that response time
  * reveals neither.
  */
@@ -65,7 +68,8 @@ export async function signIn(call: Pick<Call, 'committing'>, given: SignIn): Pro
       ${given.email}, ${given.digest}, ${given.tokenHash}, ${csrf}, ${given.networkKey}, ${given.userAgent},
       ${given.pendingSeconds}, ${given.absoluteSeconds}, ${given.maxPerUser}, ${sourceValue(given.source)}::app.source,
       ${sent}, ${sentPrevious}, ${limitValue(given.failures)}::app.limit, ${given.failures.partOf ?? null},
-      ${given.taken.inDatabase}::text::jsonb, string_to_array(${given.taken.inCache.join()}, ','))`,
+      ${given.taken.inDatabase}::text::jsonb, string_to_array(${given.taken.inCache.join()}, ','), ${given.deviceKey},
+      ${JSON.stringify(deviceOf(given.userAgent))}::text::jsonb)`,
   )
   const [row] = await rows
   if (row === undefined) return { outcome: 'failed', committed }
@@ -87,10 +91,33 @@ export interface TenantOption {
   readonly role_label: string
   readonly role_rank: number
   readonly selected_at: string | null
+  /** From when on the tenant asks the role for a second factor. */
+  readonly second_factor_from: string | null
+  /** Whether this session has proven one. */
+  readonly is_two_factor: boolean
 }
 
 export const listTenants = (call: TicketRun, ticket: Ticket): Promise<TenantOption[]> =>
   ticket.present((bytes) => call<TenantOption>`select * from app.tenants_of_session(${bytes})`)
+
+/**
+ * Ends the membership of the session's user in a tenant, their sessions in it, and records both. Returns false when they are no member.
+ * Rejects with the PostgresError TN401 when the session is no longer live, and TN409 for the last owner.
+ */
+export async function leaveTenant(
+  call: TicketRun,
+  {
+    principal: { ticket },
+    tenantId,
+    source,
+  }: { principal: SessionPrincipal; tenantId: string; source: Required<RequestSource> },
+): Promise<boolean> {
+  const [row] = await ticket.present(
+    (bytes) => call<{ left: boolean }>`
+      select app.leave_tenant(${bytes}, ${tenantId}, ${sourceValue(source)}::app.source) as left`,
+  )
+  return row?.left ?? false
+}
 
 export interface SessionRow extends Omit<Tenant, 'id'> {
   readonly id: string

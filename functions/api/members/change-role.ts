@@ -5,6 +5,7 @@ import { okWithEtag, requireMatch } from '#shared/http/etag.ts'
 import { invalid, notFound } from '#shared/base/problem.ts'
 import { Member } from '#shared/identity/member.ts'
 import { findRole } from '#shared/identity/role-queries.ts'
+import { enqueue } from '#shared/queue/queries.ts'
 import { RoleCode } from '#shared/identity/role-code.ts'
 import { setInvitedRole } from './invitation-queries.ts'
 import { lockMember, setRole } from './member-queries.ts'
@@ -15,6 +16,7 @@ export const changeRole = endpoint({
   access: { permission: 'member.manage', exclusive: true, stepUp: true },
   summary: 'Change the role of a member, or of an invited person',
   revokes: true,
+  needs: ['invoke:deliver-mail'],
   body: v.object({ role: RoleCode }),
   reply: Member,
   etag: true,
@@ -32,6 +34,9 @@ export const changeRole = endpoint({
     if (member.accepted_at !== null) {
       await setRole(sql, member.id, role.id)
       await recordAudit(context, { action: 'membership.role_changed', ...change })
+      const userId = member.user.id
+      if (userId !== null && userId !== principal.user.id)
+        await enqueue(sql, 'mail', { template: 'role-changed', user_id: userId })
       return okWithEtag({ ...member, role })
     }
     await setInvitedRole(sql, member.id, role.id)

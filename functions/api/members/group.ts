@@ -1,6 +1,7 @@
 import { routeGroup } from '#shared/http/group.ts'
 import { cancelInvitation } from './cancel-invitation.ts'
 import { changeRole } from './change-role.ts'
+import { endSessions } from './end-sessions.ts'
 import { inviteMember } from './invite-member.ts'
 import { listInvitations } from './list-invitations.ts'
 import { listMembers } from './list-members.ts'
@@ -20,5 +21,6 @@ export const group = routeGroup({
     readMember,
     changeRole,
     revokeMember,
+    endSessions,
   ],
 })

@@ -3,6 +3,7 @@ import { limitValue, sourceValue } from '#shared/db/composite.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
+import type { Language } from '#shared/schema/language.ts'
 import { BEGINNING, type Key, type ListRow } from '#shared/schema/page.ts'
 import type { InvitationRecord } from '#shared/identity/member.ts'
 import type { Ticket } from '#shared/identity/ticket.ts'
@@ -68,6 +69,8 @@ export interface NewInvitation {
   readonly email: string
   /** Null renews the open invitation for the address. */
   readonly role: string | null
+  /** Of the mail, for somebody without an account. Null: that of the open invitation, else the inviter's own. */
+  readonly language: Language | null
   readonly nonce: string
   readonly tokenHash: Buffer
   readonly ttlSeconds: number
@@ -90,6 +93,7 @@ export async function issueInvitation(
   {
     email,
     role,
+    language,
     nonce,
     tokenHash,
     ttlSeconds,
@@ -106,7 +110,7 @@ export async function issueInvitation(
         ${bytes}, ${email}, ${role}, ${tokenHash}, ${nonce}, ${ttlSeconds}, ${resendSeconds},
         ${limitValue(tenantLimit)}::app.limit,
         ${limitValue(recipientLimit)}::app.limit,
-        ${sourceValue(source)}::app.source, ${stepUpSeconds})`,
+        ${sourceValue(source)}::app.source, ${language}, ${stepUpSeconds})`,
   )
   if (row === undefined) throw new Error('app.issue_invitation returned no row')
   return row

@@ -4,6 +4,7 @@ import { ok } from '#shared/http/reply.ts'
 import { Invitation } from '#shared/identity/member.ts'
 import { RoleCode } from '#shared/identity/role-code.ts'
 import { Email } from '#shared/schema/email.ts'
+import { Language } from '#shared/schema/language.ts'
 import { tenantLimit } from './invite-limits.ts'
 import { invite } from './invite.ts'
 
@@ -13,7 +14,14 @@ export const inviteMember = endpoint({
   access: { permission: 'member.manage', transactions: 'by call', stepUp: true },
   summary: 'Invite a person by email',
   needs: ['mail-key', 'invoke:deliver-mail'],
-  body: v.object({ email: Email, role: RoleCode }),
+  body: v.object({
+    email: Email,
+    role: RoleCode,
+    language: v.pipe(
+      v.nullish(Language, null),
+      v.description("Of the mail, for a person without an account. Without it, the inviter's."),
+    ),
+  }),
   reply: Invitation,
   problems: ['already-member', 'invitations-stopped'],
   limits: (input) => [tenantLimit(input)],

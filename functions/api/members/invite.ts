@@ -25,7 +25,7 @@ type InviterContext = AuditContext & {
  */
 export async function invite(
   context: InviterContext,
-  { email, role, stepUpSeconds }: Pick<NewInvitation, 'email' | 'role' | 'stepUpSeconds'>,
+  { email, role, language, stepUpSeconds }: Pick<NewInvitation, 'email' | 'role' | 'language' | 'stepUpSeconds'>,
 ): Promise<Invitation> {
   const { runtime, principal, call } = context
   const { config, pepper, mailKey } = runtime
@@ -35,6 +35,7 @@ export async function invite(
   const issued = await issueInvitation(call, principal.ticket, {
     email,
     role,
+    language,
     nonce,
     tokenHash: hashToken(pepper, mailToken(mailKey, 'invite', nonce)),
     ttlSeconds,

@@ -131,6 +131,15 @@ export async function setRole(sql: TenantTransaction, membershipId: string, role
   await sql`update app.memberships set role_id = ${roleId}::integer where id = ${membershipId}`
 }
 
+/** Ends the sessions of a user in the tenant. Returns how many, also expired ones. Requires the lock of their membership. */
+export async function endSessionsOf(sql: TenantTransaction, userId: string): Promise<number> {
+  const ended = await sql`
+    update app.sessions set revoked_at = now()
+     where user_id = ${userId} and tenant_id = (select app.current_tenant()) and revoked_at is null
+    returning revoked_at`
+  return ended.length
+}
+
 /** Revokes a locked membership, its sessions and any open invitation of its user. Returns the user and the time. */
 export async function revokeMembership(
   sql: TenantTransaction,
@@ -139,9 +148,7 @@ export async function revokeMembership(
   const [revoked] = await sql<{ user_id: string; revoked_at: string }>`
     update app.memberships set revoked_at = now() where id = ${membershipId} returning user_id, revoked_at`
   if (revoked === undefined) throw new Error('the locked membership is gone')
-  await sql`
-    update app.sessions set revoked_at = now()
-     where user_id = ${revoked.user_id} and tenant_id = (select app.current_tenant()) and revoked_at is null`
+  await endSessionsOf(sql, revoked.user_id)
   await sql`
     select app.delete_invitation(i.id)
       from app.invitations i join app.users u on u.email = i.email where u.id = ${revoked.user_id}`

@@ -18,6 +18,6 @@ export const resendInvitation = endpoint({
   async handle(context) {
     const found = await context.sql.read((sql) => findInvitation(sql, context.params.id))
     if (found === null) throw notFound('no open invitation with this id')
-    return ok(await invite(context, { email: found.email, role: null, stepUpSeconds: null }))
+    return ok(await invite(context, { email: found.email, role: null, language: null, stepUpSeconds: null }))
   },
 })

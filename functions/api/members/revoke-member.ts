@@ -30,7 +30,7 @@ export const revokeMember = endpoint({
   etag: true,
   problems: ['last-owner'],
   async handle(context) {
-    const { params, ifMatch, sql } = context
+    const { params, ifMatch, principal, sql } = context
     const member = await lockMember(sql, params.id)
     if (member === null) throw notFound('no member with this id')
     requireMatch(ifMatch, member)
@@ -43,12 +43,14 @@ export const revokeMember = endpoint({
       return revoked({ ...member, revoked_at: new Date().toISOString() })
     }
     const { user_id, revoked_at } = await revokeMembership(sql, member.id)
+    const left = user_id === principal.user.id
     await recordAudit(context, {
       action: 'membership.revoked',
       targetId: member.id,
       before: { role: member.role.code },
+      ...(left && { after: { left } }),
     })
-    await enqueue(sql, 'mail', { template: 'membership-removed', user_id })
+    if (!left) await enqueue(sql, 'mail', { template: 'membership-removed', user_id })
     return revoked({ ...member, revoked_at })
   },
 })

@@ -1,9 +1,8 @@
+import { MOST_FAILED_SIGN_INS } from '#shared/audit/most-failed-sign-ins.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
 import { holds, type Permission } from '#shared/identity/permissions.ts'
 import { timestampText } from '#shared/schema/timestamp.ts'
 import { MOST_FAILED_SYNCS, type Overview } from './overview.ts'
-
-const MOST_FAILED_SIGN_INS = 1000
 
 /** Returns the overview of the transaction's tenant, in one statement. Reads no part for which the permission is missing. */
 export async function findOverview(sql: TenantTransaction, permissions: readonly string[]): Promise<Overview> {

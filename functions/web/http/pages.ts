@@ -17,6 +17,8 @@ import { changeMemberRole, chooseRole } from '#web/pages/members/change-role.ts'
 import { cancelInvitation, listInvitations, resendInvitation } from '#web/pages/members/invitations.ts'
 import { invite } from '#web/pages/members/invite.ts'
 import { listMembers } from '#web/pages/members/list-members.ts'
+import { confirmEndOfSessions, endMemberSessions } from '#web/pages/members/end-sessions.ts'
+import { confirmLeaving, leaveShop } from '#web/pages/members/leave.ts'
 import { confirmRemoval, removeMember } from '#web/pages/members/remove-member.ts'
 import { deleteRole, editRole, updateRole } from '#web/pages/members/edit-role.ts'
 import { createRole, newRole } from '#web/pages/members/new-role.ts'
@@ -85,6 +87,10 @@ export const PAGES: readonly Page[] = [
   changeMemberRole,
   confirmRemoval,
   removeMember,
+  confirmEndOfSessions,
+  endMemberSessions,
+  confirmLeaving,
+  leaveShop,
   listInvitations,
   invite,
   resendInvitation,

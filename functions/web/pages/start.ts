@@ -1,5 +1,7 @@
+import { MOST_FAILED_SIGN_INS } from '#shared/audit/most-failed-sign-ins.ts'
 import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
+import { shopPath } from '#web/http/addresses.ts'
 import { type Content, type Html, html } from '#web/http/html.ts'
 import { linksFor } from '#web/http/navigation.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
@@ -9,9 +11,6 @@ import { type Overview, waiting } from '#web/pages/waiting.ts'
 import type { NavigationName } from '#web/texts/texts.ts'
 import { numbersIn } from '#web/view/number.ts'
 import type { Ui } from '#web/view/ui.ts'
-
-/** The API counts failed sign-ins up to this number. */
-const MOST_COUNTED = 1000
 
 /** The start page of a shop: what waits, what is in it of what the person may see, the pages that they may open, and what their role permits. */
 export const start = page({
@@ -37,7 +36,8 @@ ${
           html`<li class="card"><h2><a href="${to}">${t[name].navigation.label}</a></h2><p>${numbers[name] ?? t[name].navigation.purpose}</p></li>`,
       )}</ul>`
 }
-${permitted(context)}`,
+${permitted(context)}
+<p><a href="${shopPath(tenant.slug, '/leave')}">${t.members.leave}</a></p>`,
     })
   },
 })
@@ -52,7 +52,7 @@ function numbersOf({ language, t }: ShopUi, { people, vendor_accounts: vendors }
       invitations: counted(people.invited + people.expired + people.bounced, t.start.invited),
       auditLog: t.start.failedSignIns(
         people.failed_sign_ins,
-        `${number.format(people.failed_sign_ins)}${people.failed_sign_ins === MOST_COUNTED ? '+' : ''}`,
+        `${number.format(people.failed_sign_ins)}${people.failed_sign_ins === MOST_FAILED_SIGN_INS ? '+' : ''}`,
       ),
     }),
     ...(vendors !== null && { vendors: counted(vendors.connected, t.start.accounts) }),

@@ -1,5 +1,8 @@
 import type { ShownField } from '#shared/audit/fields.ts'
 import type { BounceCause } from '#shared/mail/bounces.ts'
+import type { UnreachableReason } from '#shared/outbound/bounded-request.ts'
+import type { REFUSED } from '#shared/suppliers/ask-vendor.ts'
+import type { Opening } from '#shared/suppliers/open-credential.ts'
 import type { Language } from '#shared/schema/language.ts'
 import { byLanguage } from '#web/texts/by-language.ts'
 
@@ -24,11 +27,12 @@ const FIELDS: Readonly<Record<ShownField, Readonly<Record<Language, string>>>> =
   vendor: { en: 'Vendor', es: 'Proveedor' },
   account_number: { en: 'Account number', es: 'Número de cuenta' },
   last_error: { en: 'Failure', es: 'Fallo' },
+  left: { en: 'Left by themselves', es: 'Se fue por su cuenta' },
   withdraw_most: { en: 'Withdraws most products', es: 'Retira la mayoría de los productos' },
   cause: { en: 'Cause', es: 'Causa' },
   service: { en: 'Service', es: 'Servicio' },
   reason: { en: 'Reason', es: 'Motivo' },
-  left: { en: 'Codes left', es: 'Códigos restantes' },
+  codes_left: { en: 'Codes left', es: 'Códigos restantes' },
   entries: { en: 'Entries', es: 'Entradas' },
   format: { en: 'Format', es: 'Formato' },
   expires_at: { en: 'Expires', es: 'Caduca' },
@@ -39,12 +43,34 @@ const FIELDS: Readonly<Record<ShownField, Readonly<Record<Language, string>>>> =
 }
 const fields = byLanguage(FIELDS)
 
-const CAUSES: Readonly<Record<BounceCause, Readonly<Record<Language, string>>>> = {
+const CAUSES: Readonly<Record<BounceCause | UnreachableReason | typeof REFUSED, Readonly<Record<Language, string>>>> = {
   bounce: { en: 'the mailbox did not accept it', es: 'el buzón no lo aceptó' },
   complaint: { en: 'it was reported as unwanted', es: 'se denunció como no deseado' },
   suppressed: { en: 'the address did not accept mail before', es: 'la dirección no aceptó correo antes' },
+  refused: { en: 'the vendor refused the key', es: 'el proveedor rechazó la clave' },
+  not_configured: { en: 'no address of the vendor is set', es: 'no hay ninguna dirección del proveedor' },
+  timeout: { en: 'the vendor did not answer in time', es: 'el proveedor no respondió a tiempo' },
+  connection_failed: { en: 'the vendor could not be reached', es: 'no se pudo contactar con el proveedor' },
+  tls_failed: { en: 'there was no secure connection to the vendor', es: 'no hubo conexión segura con el proveedor' },
+  throttled: { en: 'the vendor had too many requests', es: 'el proveedor tenía demasiadas solicitudes' },
+  redirected: { en: 'the vendor named another address', es: 'el proveedor indicó otra dirección' },
+  vendor_error: { en: 'the vendor had a failure', es: 'el proveedor tuvo un fallo' },
+  too_large: { en: 'the response of the vendor was too large', es: 'la respuesta del proveedor fue demasiado grande' },
+  unexpected_response: {
+    en: 'the response of the vendor was unreadable',
+    es: 'la respuesta del proveedor no se pudo leer',
+  },
 }
 const causes = byLanguage(CAUSES)
+
+/** The reasons that the service gives itself. Others are what somebody wrote. */
+const REASONS: Readonly<Record<Opening['reason'] | 'too many sessions', Readonly<Record<Language, string>>>> = {
+  'too many sessions': { en: 'too many sessions', es: 'demasiadas sesiones abiertas' },
+  verify: { en: 'to verify the account', es: 'verificar la cuenta' },
+  rotate: { en: 'to replace the key', es: 'sustituir la clave' },
+  catalog: { en: 'to sync the catalog', es: 'sincronizar el catálogo' },
+}
+const reasons = byLanguage(REASONS)
 
 const both = (parts: readonly (string | null)[]): string => parts.filter((part) => part !== null).join('; ')
 
@@ -92,6 +118,7 @@ const en = {
   asOf: (shop: string, time: string) => `${shop}, as of ${time}`,
   filter: (filters: string) => `Filter: ${filters}`,
   causes: causes.en,
+  reasons: reasons.en,
   fields: fields.en,
   navigation: { label: 'Audit log', purpose: 'Who did what, and when.' },
 }
@@ -141,6 +168,7 @@ const es: typeof en = {
   asOf: (shop, time) => `${shop}, a ${time}`,
   filter: (filters) => `Filtro: ${filters}`,
   causes: causes.es,
+  reasons: reasons.es,
   fields: fields.es,
   navigation: { label: 'Auditoría', purpose: 'Quién hizo qué, y cuándo.' },
 }

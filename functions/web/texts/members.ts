@@ -31,6 +31,13 @@ const en = {
   leaveText: (shop: string) =>
     `You will lose access to ${shop} immediately, on every device. Only somebody who works there can invite you again.`,
   leaveConfirm: 'Leave the shop',
+  leaveOwner: 'A shop needs at least one owner. If you are the only one, make somebody else an owner first:',
+  endSessions: 'End sessions',
+  endSessionsTitle: (name: string) => `End the sessions of ${name}?`,
+  endSessionsText: (name: string, shop: string) =>
+    `${name} stays a member of ${shop}, and has to sign in again to work there, on every device.`,
+  endSessionsPassword: (name: string) =>
+    `If somebody else may know the password, ask ${name} to change it: whoever knows it can sign in again.`,
   invite: 'Invite people',
   noneTitle: 'Nobody found',
   none: 'No member fits the search. Somebody who has not accepted an invitation yet is among the open invitations.',
@@ -45,6 +52,7 @@ const en = {
     'invited-role-changed': ({ who, role }: About) => `${who} is now invited as ${role}.`,
     'own-role-changed': ({ role }: About) => `Your own role is now ${role}.`,
     'member-removed': ({ who }: About) => `${who === '' ? 'The person' : who} was removed from the shop.`,
+    'member-sessions-ended': ({ who }: About) => `The sessions of ${who === '' ? 'the person' : who} were ended.`,
     'shop-left': ({ shop }: About) => `You left ${shop}. Sign in to work in another shop.`,
   },
 }
@@ -80,6 +88,14 @@ const es: typeof en = {
   leaveText: (shop) =>
     `Perderá de inmediato el acceso a ${shop}, en todos los dispositivos. Solo alguien que trabaje allí podrá invitarle de nuevo.`,
   leaveConfirm: 'Dejar la tienda',
+  leaveOwner:
+    'Una tienda necesita al menos un propietario. Si usted es el único, nombre primero propietario a otra persona:',
+  endSessions: 'Terminar sesiones',
+  endSessionsTitle: (name) => `¿Terminar las sesiones de ${name}?`,
+  endSessionsText: (name, shop) =>
+    `${name} sigue siendo miembro de ${shop} y tendrá que iniciar sesión de nuevo para trabajar allí, en todos los dispositivos.`,
+  endSessionsPassword: (name) =>
+    `Si otra persona puede conocer la contraseña, pida a ${name} que la cambie: quien la conozca puede volver a iniciar sesión.`,
   invite: 'Invitar a personas',
   noneTitle: 'No se encontró a nadie',
   none: 'Ningún miembro coincide con la búsqueda. Quien todavía no ha aceptado una invitación está entre las invitaciones abiertas.',
@@ -94,6 +110,7 @@ const es: typeof en = {
     'invited-role-changed': ({ who, role }) => `La invitación de ${who} es ahora para el rol ${role}.`,
     'own-role-changed': ({ role }) => `Su propio rol es ahora ${role}.`,
     'member-removed': ({ who }) => `Se quitó a ${who === '' ? 'la persona' : who} de la tienda.`,
+    'member-sessions-ended': ({ who }) => `Se terminaron las sesiones de ${who === '' ? 'la persona' : who}.`,
     'shop-left': ({ shop }) => `Usted dejó ${shop}. Inicie sesión para trabajar en otra tienda.`,
   },
 }

@@ -13,7 +13,9 @@ const en = {
   no: 'No',
   ofShop: 'Roles of this shop',
   choose: 'Choose',
-  careful: 'invite, change and remove people',
+  careful:
+    'Careful: whoever has this role can invite people, change their roles, end their sessions, remove them, and read the audit log.',
+  carefulYou: 'They can also do this to you.',
   labelTaken: 'A role of this name exists already. Choose another name.',
   everything: 'do everything',
   newTitle: 'Add a role',
@@ -50,7 +52,9 @@ const es: typeof en = {
   no: 'No',
   ofShop: 'Roles de esta tienda',
   choose: 'Elegir',
-  careful: 'invitar, cambiar y quitar a personas',
+  careful:
+    'Cuidado: quien tiene este rol puede invitar a personas, cambiar sus roles, terminar sus sesiones, quitarlas y leer el registro de auditoría.',
+  carefulYou: 'También puede hacérselo a usted.',
   labelTaken: 'Ya existe un rol con este nombre. Elija otro nombre.',
   everything: 'hacer todo',
   newTitle: 'Añadir un rol',

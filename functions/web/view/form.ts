@@ -85,6 +85,16 @@ export interface Option {
   readonly label: string
 }
 
+/** A choice that says what follows from it, and what to be careful about. */
+interface ExplainedOption extends Option {
+  readonly hint?: string
+  readonly careful?: string | null
+}
+
+/** What stands below the label of a choice. */
+const explanation = ({ hint, careful = null }: ExplainedOption): Html =>
+  html`${hint !== undefined && html` <span class="hint">${hint}</span>`}${careful !== null && html` <span class="careful">${careful}</span>`}`
+
 /** Choices under a heading. */
 export interface OptionGroup {
   readonly label: string
@@ -103,6 +113,10 @@ function optionsWith(options: readonly Option[], chosen: string): Content {
     value === chosen ? html`<option value="${value}" selected>${label}</option>` : (known[at] ?? null),
   )
 }
+
+/** Several messages, each on a line of its own. */
+const lines = (messages: readonly string[]): Html[] =>
+  messages.map((message, at) => html`${at > 0 && html`<br>`}${message}`)
 
 interface FieldParts {
   readonly name: string
@@ -129,7 +143,7 @@ function around(
   return html`<div class="${errors.length > 0 ? 'field invalid' : 'field'}">
 <label for="${id}">${label}${optional === true && html` <span class="quiet">${ui.t.common.optional}</span>`}</label>
 ${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}
-${errors.length > 0 && html`<p class="error" id="${id}-error"><span class="unseen">${ui.t.common.errorPrefix} </span>${errors.join(' ')}</p>`}
+${errors.length > 0 && html`<p class="error" id="${id}-error"><span class="unseen">${ui.t.common.errorPrefix} </span>${lines(errors)}</p>`}
 ${control(attributes)}
 </div>`
 }
@@ -232,7 +246,7 @@ export const radios = (
     readonly name: string
     readonly legend: string
     readonly value: string
-    readonly options: readonly (Option & { readonly hint: string })[]
+    readonly options: readonly ExplainedOption[]
   },
 ): Html => {
   const { name, legend, value, options } = parts
@@ -240,10 +254,10 @@ export const radios = (
   const errors = errorsOf(ui, name)
   const chosen = ui.refusal?.values[name] ?? value
   return html`<fieldset class="${errors.length > 0 ? 'field invalid' : 'field'}" id="${idOf(name)}"><legend>${legend}</legend>
-${errors.length > 0 && html`<p class="error"><span class="unseen">${ui.t.common.errorPrefix} </span>${errors.join(' ')}</p>`}
+${errors.length > 0 && html`<p class="error"><span class="unseen">${ui.t.common.errorPrefix} </span>${lines(errors)}</p>`}
 ${options.map(
   (option) =>
-    html`<label class="radio"><input type="radio" name="${name}" value="${option.value}"${option.value === chosen && html` checked`}> <span>${option.label} <span class="hint">${option.hint}</span></span></label>`,
+    html`<label class="radio"><input type="radio" name="${name}" value="${option.value}"${option.value === chosen && html` checked`}> <span>${option.label}${explanation(option)}</span></label>`,
 )}
 </fieldset>`
 }
@@ -255,7 +269,7 @@ export const checkboxes = (
     readonly legend: string
     readonly hint?: string
     readonly prefix: string
-    readonly options: readonly Option[]
+    readonly options: readonly ExplainedOption[]
   },
   checked: readonly string[],
 ): Html => {
@@ -265,8 +279,8 @@ export const checkboxes = (
   return html`<fieldset class="field"><legend>${legend}</legend>
 ${hint !== undefined && html`<p class="hint">${hint}</p>`}
 ${options.map(
-  ({ value, label }) =>
-    html`<label class="choice"><input type="checkbox" name="${prefix}${value}" value="yes"${isChecked(value) && html` checked`}> ${label}</label>`,
+  (option) =>
+    html`<label class="choice"><input type="checkbox" name="${prefix}${option.value}" value="yes"${isChecked(option.value) && html` checked`}> <span>${option.label}${explanation(option)}</span></label>`,
 )}
 </fieldset>`
 }

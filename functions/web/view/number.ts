@@ -1,4 +1,5 @@
+import { type Language, LOCALES } from '#shared/schema/language.ts'
 import { kept } from '#web/view/kept.ts'
 
-/** Returns the format of numbers in a language: "1,234". */
-export const numbersIn = kept((language) => new Intl.NumberFormat(language))
+/** Returns the format of numbers in a language, as the United States write them: "1,234". */
+export const numbersIn = kept((language: Language) => new Intl.NumberFormat(LOCALES[language]))

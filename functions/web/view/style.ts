@@ -21,8 +21,8 @@ main:focus,.summary:focus{outline:none}
 .bar,.tabs ul,main,.foot{max-width:60rem;width:100%;margin:0 auto;padding-inline:1rem}
 .bar{display:flex;flex-wrap:wrap;gap:.25rem 1rem;align-items:center;justify-content:space-between;min-height:3.5rem;padding-block:.5rem}
 .brand img{height:2rem;width:auto;vertical-align:middle;margin-right:.35rem}
-.brand{font-weight:700;font-size:1.15rem;color:var(--ink);text-decoration:none}
-.who{display:flex;flex-wrap:wrap;gap:.25rem .75rem;align-items:center}
+.brand{font-weight:700;font-size:1.15rem;color:var(--ink);text-decoration:none;overflow-wrap:break-word;max-width:60%}
+.who{display:flex;flex-wrap:wrap;gap:.25rem .75rem;align-items:center;justify-content:flex-end;margin-left:auto}
 .shop{font-weight:600}
 .menu{display:none}
 .menu summary{font-weight:600;cursor:pointer;min-height:2.75rem;display:flex;align-items:center;justify-content:flex-end;gap:.5rem}
@@ -55,6 +55,8 @@ button.choice,a.choice{display:flex;flex-wrap:wrap;gap:.1rem 1rem;align-items:ce
 .choice strong{flex:1 1 12rem}
 .choices .choice:hover{border-color:var(--main);text-decoration:none}
 .choices .choice:hover strong{text-decoration:underline}
+.scroll{position:relative;overflow-x:auto;margin:0 0 1.5rem}
+.scroll table{margin:0}
 .matrix td{text-align:center}
 .matrix thead th:not(:first-child){text-align:center}
 .matrix tbody th::first-letter{text-transform:uppercase}
@@ -81,14 +83,16 @@ button.link{border:0;background:none;padding:.25rem;min-height:1.5rem;color:var(
 button.link[aria-current]{color:var(--ink);font-weight:600;text-decoration:none}
 .action{display:inline-block;margin:0}
 .actions{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:center}
-label.choice{display:flex;gap:.5rem;align-items:center;font-weight:400;min-height:2rem}
+label.choice{display:flex;gap:.5rem;align-items:baseline;font-weight:400;min-height:2rem}
 label.radio{display:flex;gap:.6rem;align-items:baseline;padding:.5rem 0;margin:0}
+label .careful{display:block;font-weight:400}
+.careful{color:var(--warn)}
 label.radio .hint{display:block;font-weight:400}
 .button.show{background:transparent;color:var(--main);min-height:2.25rem;padding:.25rem .75rem;margin-top:.35rem}
 fieldset{border:1px solid var(--line);border-radius:.5rem;padding:.75rem 1rem}
 legend{font-weight:600;padding:0 .35rem}
 .filters{display:flex;flex-wrap:wrap;gap:.75rem 1rem;align-items:end;margin:0 0 1.5rem}
-.filter{flex:1 1 10rem;max-width:18rem}
+.filter{flex:1 1 9rem;max-width:18rem}
 .sentences{list-style:none;padding:0;margin:0}
 .sentences>li{display:flex;flex-wrap:wrap;justify-content:space-between;gap:.25rem 1.5rem;border-top:1px solid var(--line);padding:.75rem 0}
 .sentences>li>div{flex:1 1 20rem}
@@ -108,38 +112,43 @@ table{width:100%;margin:0 0 1.5rem;border-collapse:collapse;background:var(--car
 th,td{text-align:left;vertical-align:top;padding:.65rem .75rem;border-top:1px solid var(--line)}
 thead th{color:var(--quiet);font-weight:600;border-top:0}
 thead th,td{overflow-wrap:break-word}
-tbody th{font-weight:600;min-width:10rem}
+td:not(:has(.actions)){max-width:14rem}
+td>time{white-space:nowrap}
+tbody th{font-weight:600;min-width:12rem}
+td>p{max-width:16rem}
 tbody th .quiet{display:block;font-weight:400}
 .qr{display:block;width:100%;max-width:15rem;height:auto;margin:0 0 1rem;border-radius:.5rem}
 .codes{columns:2 16rem;margin:0 0 1.5rem}
 .codes code,.key{font-size:1.05rem;overflow-wrap:anywhere}
 .paper{display:none}
 .paging ul{list-style:none;display:flex;gap:1.25rem;padding:0;margin:1rem 0 0}
-@media (max-width:40rem){
+@media (max-width:54rem){
 table,tbody,tr,th,td,caption{display:block}
 .wide{display:none}
 .menu{display:block;flex:1 1 auto;min-width:0}
 .menu[open]{flex-basis:100%}
-.menu .tabs ul,.menu .who{flex-direction:column;align-items:flex-start;gap:0;padding:0}
+.menu .tabs ul,.menu .who{flex-direction:column;align-items:flex-start;gap:0;margin:0;padding:0}
 .menu .tabs a,.menu .who a{display:block;padding:.6rem 0}
 .menu .who{border-top:1px solid var(--line);padding-block:.5rem}
 .menu .shop{display:none}
 .bar{flex-wrap:nowrap;padding-block:.25rem}
 .bar:has(.menu[open]){flex-wrap:wrap}
 .filter,.filters button{flex:1 1 100%;max-width:none}
+.filter:has([type=date]){flex-basis:8.5rem}
+label.radio:not(:has(:checked)) .hint{display:none}
 td:empty{display:none}
 .matrix td{display:inline;padding:0}
 .matrix td.no,.matrix td>[aria-hidden]{display:none}
 .matrix td[data-label]::before{content:attr(data-label);color:var(--ink)}
 .matrix td.yes~td.yes::before{content:" · " attr(data-label)}
 .matrix tr{padding:.5rem .75rem}
-.matrix tbody th{padding:0}
+.matrix tbody th{padding:0;min-width:0}
 tr:first-child{border-top:0}
 thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 tr{padding:.5rem 0;border-top:1px solid var(--line)}
-th,td{border:0;padding:.25rem .75rem}
+th,td,td:not(:has(.actions)){border:0;min-width:0;max-width:none;padding:.25rem .75rem;overflow-wrap:anywhere}
 td[data-label]::before{content:attr(data-label) ": ";color:var(--quiet)}
-td[data-label]:has(.actions)::before{content:none}
+td[data-label]:has(.action,.actions)::before{content:none}
 dl{grid-template-columns:1fr;gap:0}
 dd{margin-bottom:.5rem}
 }

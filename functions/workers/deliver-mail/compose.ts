@@ -40,8 +40,11 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     'second-factor': NOTICE_TTL_SECONDS,
     'second-factor-setup': SETUP_CODE_TTL_SECONDS,
     'api-key': NOTICE_TTL_SECONDS,
+    'new-sign-in': NOTICE_TTL_SECONDS,
     'membership-added': NOTICE_TTL_SECONDS,
     'membership-removed': NOTICE_TTL_SECONDS,
+    'role-changed': NOTICE_TTL_SECONDS,
+    'invitation-accepted': NOTICE_TTL_SECONDS,
   }
   if (Date.now() - Date.parse(job.created_at) > lifetimes[mail.template] * 1000)
     throw new Expired('the email could not be sent in time')
@@ -125,6 +128,10 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
         expiresAt: found.expires_at,
       })
     }
+    case 'new-sign-in': {
+      const user = await findUser(sql, job)
+      return user === null ? null : templates.newSignIn(user, { time, device: mail.device })
+    }
     case 'membership-added': {
       const place = await membership()
       return place === null ? null : templates.membershipAdded(place, { shop: shopName(place), role: roleOf(place) })
@@ -132,6 +139,21 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     case 'membership-removed': {
       const place = await membership()
       return place === null ? null : templates.membershipRemoved(place, { shop: shopName(place), time })
+    }
+    case 'role-changed': {
+      const place = await membership()
+      return place === null ? null : templates.roleChanged(place, { shop: shopName(place), role: roleOf(place), time })
+    }
+    case 'invitation-accepted': {
+      const place = await membership()
+      return place === null
+        ? null
+        : templates.invitationAccepted(place, {
+            shop: shopName(place),
+            slug: place.slug,
+            role: roleOf(place),
+            member: shownEmail(place.member),
+          })
     }
   }
 }

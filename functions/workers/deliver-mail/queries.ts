@@ -86,9 +86,11 @@ export interface MembershipContact extends UserContact {
   readonly legal_name: string
   readonly role: string
   readonly role_code: string
+  /** The address of the member. The recipient may be who invited them. */
+  readonly member: string
 }
 
-/** Returns the membership of a job's user in its tenant, also a revoked one. Returns null like `findUser`. */
+/** Returns the membership of a job's user in its tenant with the recipient, also a revoked one. Returns null like `findUser`. */
 export async function findMembership(
   sql: Sql,
   { id, lease_token: lease }: LeasedJob,

@@ -21,9 +21,10 @@ const isTimeZone = (zone: string): boolean => {
 
 const Status = v.picklist(TENANT_STATUSES, `must be one of: ${TENANT_STATUSES.join(', ')}`)
 
-const DatabaseRole = v.pipe(
+/** The name of a role or of a database. */
+const DatabaseName = v.pipe(
   v.string('must be a string'),
-  v.regex(/^[a-z_][a-z0-9_]{0,62}$/, 'must be the name of a role of the database'),
+  v.regex(/^[a-z_][a-z0-9_]{0,62}$/, 'must be a name of small letters, digits and _'),
 )
 
 const ServiceName = v.pipe(
@@ -89,8 +90,8 @@ export const Command = v.variant(
     v.strictObject({ command: v.literal('show-second-factor'), email: Email }),
     v.strictObject({ command: v.literal('reseal-factors') }),
     v.strictObject({ command: v.literal('expire-recovery-codes'), 'created-before': Time }),
-    v.strictObject({ command: v.literal('grant-service-tenant'), role: DatabaseRole, slug: Slug }),
-    v.strictObject({ command: v.literal('revoke-service-tenant'), role: DatabaseRole, slug: Slug }),
+    v.strictObject({ command: v.literal('grant-service-tenant'), role: DatabaseName, slug: Slug }),
+    v.strictObject({ command: v.literal('revoke-service-tenant'), role: DatabaseName, slug: Slug }),
     v.strictObject({
       command: v.literal('create-service-key'),
       name: ServiceName,
@@ -112,6 +113,11 @@ export const Command = v.variant(
       tenant: v.optional(Slug),
     }),
     v.strictObject({ command: v.literal('doctor') }),
+    v.strictObject({
+      command: v.literal('verify-restore'),
+      host: v.pipe(v.string('must be a string'), v.regex(/^[A-Za-z0-9.-]{1,253}$/, 'must be the name of a host')),
+      database: v.optional(DatabaseName),
+    }),
   ],
   'is not a command',
 )

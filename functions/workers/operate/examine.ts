@@ -1,5 +1,5 @@
-import postgres from 'postgres'
-import { clientOptions, type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
+import { type ReadLogin, type TlsOptions, trustFor } from '#shared/db/login.ts'
+import { connected } from '#shared/db/sign-in.ts'
 import { examine as examineDatabase, report } from '#shared/doctor/doctor.ts'
 import { log } from '#shared/base/log.ts'
 import { RELEASE } from '#shared/base/release.ts'
@@ -17,17 +17,6 @@ export interface Examined {
 export async function examine({ login, security, folder }: Examined, instruction: Instruction): Promise<Outcome> {
   const { operator, reason } = instruction
   log.info('an operator examines the database', { operator, reason })
-  const sql = postgres({
-    ...clientOptions(await login('AWSCURRENT'), trustFor(security)),
-    max: 1,
-    fetch_types: false,
-    prepare: false,
-    connect_timeout: 10,
-    onnotice: () => {},
-  })
-  try {
-    return { done: { release: RELEASE, report: report(await examineDatabase(sql, folder)) } }
-  } finally {
-    await sql.end({ timeout: 1 })
-  }
+  const findings = await connected(await login('AWSCURRENT'), trustFor(security), (sql) => examineDatabase(sql, folder))
+  return { done: { release: RELEASE, report: report(findings) } }
 }

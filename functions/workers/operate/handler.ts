@@ -6,6 +6,7 @@ import { invokeLambda } from '#shared/queue/invoke-lambda.ts'
 import { openVault } from '#shared/vault/open-vault.ts'
 import { openRuntime } from '#shared/lambda/runtime.ts'
 import { isFactorCommand, isKeyCommand, type Outcome } from './commands.ts'
+import type { Examined } from './examine.ts'
 import { type Instruction, receive } from './instruction.ts'
 import { worker } from './worker.ts'
 import { look } from './look.ts'
@@ -29,16 +30,25 @@ export const handler = metered(async (event: unknown, context: Context): Promise
   }
   if (command.command === 'sql') return look(opened, command, instruction)
   if (command.command === 'doctor') return examineDatabase(opened.config, instruction)
+  if (command.command === 'verify-restore') {
+    const { verifyRestore } = await import('./verify-restore.ts')
+    return verifyRestore(examined(opened.config), command, instruction)
+  }
   const refused = command.command === 'unsuppress' ? await allowMailTo(command.email) : null
   return refused ?? operate(opened, command, instruction)
 })
 
 /** Loads the doctor, which no other command needs. */
-async function examineDatabase({ secretIds, database }: Config, instruction: Instruction): Promise<Outcome> {
+async function examineDatabase(config: Config, instruction: Instruction): Promise<Outcome> {
   const { examine } = await import('./examine.ts')
-  const login = secretLogin(secretIds.database, database.host || null)
-  return examine({ login, security: database, folder: database.migrationsFolder }, instruction)
+  return examine(examined(config), instruction)
 }
+
+const examined = ({ secretIds, database }: Config): Examined => ({
+  login: secretLogin(secretIds.database, database.host || null),
+  security: database,
+  folder: database.migrationsFolder,
+})
 
 /** Loads the client of SES, which no other command needs. */
 async function allowMailTo(email: string): Promise<Outcome | null> {

@@ -19,7 +19,10 @@ import { operateServiceKeys } from './service-keys.ts'
 type Runtime = RuntimeFor<'database:operator' | 'pepper' | 'mail-key'>
 
 /** The commands that each write in one transaction. */
-export type TenantCommand = Exclude<Command, KeyCommand | FactorCommand | { command: 'sql' | 'doctor' }>
+export type TenantCommand = Exclude<
+  Command,
+  KeyCommand | FactorCommand | { command: 'sql' | 'doctor' | 'verify-restore' }
+>
 type Of<Name extends Command['command']> = Extract<Command, { command: Name }>
 
 /** The commands that take access from somebody. */

@@ -23,7 +23,7 @@ const RESTORED = [
 const START_RESTORED = [
   'aws rds create-db-instance --db-instance-identifier tenantry-STAGE-rehearsal-1 --db-cluster-identifier tenantry-STAGE-rehearsal --db-instance-class db.serverless --engine aurora-postgresql',
   'aws rds wait db-instance-available --db-instance-identifier tenantry-STAGE-rehearsal-1 && date -u',
-  'npm run doctor -- postgres://LOGIN@HOST/tenantry # the host of tenantry-STAGE-rehearsal',
+  'npm run operate -- verify-restore "$(aws rds describe-db-clusters --db-cluster-identifier tenantry-STAGE-rehearsal --query \'DBClusters[0].Endpoint\' --output text)" --stage STAGE --reason Rehearsal && date -u',
   'aws rds delete-db-instance --db-instance-identifier tenantry-STAGE-rehearsal-1',
   'aws rds delete-db-cluster --db-cluster-identifier tenantry-STAGE-rehearsal --skip-final-snapshot',
 ]

@@ -352,6 +352,7 @@ describe('GET /v1/auth/tenants', () => {
             membership_id: memberships.find((membership) => membership.slug === slug)?.id,
             tenant: { id: await tenantId(service.sql, slug), slug, legal_name: `Shop ${slug}`, status },
             role: { code: 'designer', label: 'Designer', rank: 50 },
+            second_factor: null,
             selected_at: null,
           })),
         ),

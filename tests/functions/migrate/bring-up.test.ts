@@ -43,7 +43,7 @@ afterAll(async () => {
 const ROLES = SERVICE_ROLES.map(loginName)
 
 /** Calls bringUp with these versions of the roles' secrets. */
-const up = (passwords: { AWSCURRENT: string; AWSPENDING?: string }, folder = MIGRATIONS) =>
+const up = (passwords: { AWSCURRENT: string; AWSPENDING?: string; AWSPREVIOUS?: string }, folder = MIGRATIONS) =>
   bringUp({
     owner: async () => owner,
     roles: ROLES.map(

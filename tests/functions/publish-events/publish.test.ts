@@ -85,7 +85,8 @@ describe('an audit entry', () => {
     const path = `PATCH /v1/members/${sales.membershipId}`
     const before = service.invoked.length
     expect((await service.request(path, { token: owner.token, body: { role: 'viewer' } })).status).toBe(200)
-    expect(service.invoked.slice(before)).toEqual(['publish-events'])
+    // The mail is to the member whose role changed.
+    expect(service.invoked.slice(before)).toEqual(['publish-events', 'deliver-mail'])
     expect(await publisher.publish()).toBe(1)
     const [entry] = await service.sql`select id, occurred_at from app.audit_log where tenant_id = ${id}`
     expect(publisher.eventBridge.received().at(-1)).toMatchObject({

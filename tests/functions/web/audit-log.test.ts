@@ -113,20 +113,27 @@ describe('the audit log page', () => {
         future_field: 1234,
       },
     })
+    await entry({ action: 'vendor_account.opened', target: 'vendor_account', after: { reason: 'rotate' } })
     expect(entriesOf(await openLog(filter)).toSorted()).toEqual([
       'Owner Acme changed a deal. Status: from Draft to Won',
       'Owner Acme changed the role Late shift. Name: from Night shift to Late shift; Permissions: added see designs; removed see the catalog',
       'Owner Acme changed the settings of the shop. Time zone: from New York to Chicago; Other settings: footer text',
-      'Owner Acme connected a vendor account. Vendor: sanmar; Account number: 4711; Failure: timeout; future field: 1,234',
+      'Owner Acme connected a vendor account. Vendor: sanmar; Account number: 4711; Failure: the vendor did not answer in time; future field: 1,234',
       'Owner Acme made Sales Acme Sales. Role: from Viewer to Sales',
       'Owner Acme removed the file logo.svg from a design.',
+      'Owner Acme used the credentials of a vendor account. Reason: to replace the key',
       'The platform changed the status of the shop to Payment due. Status: from Trial to Payment due; Reason: Invoice 17',
     ])
     const spanish = entriesOf(await openLog(filter, 'es'))
     expect(spanish).toContain(
       'Owner Acme cambió los ajustes de la tienda. Zona horaria: de New York a Chicago; Otros ajustes: footer text',
     )
-    expect(spanish.join()).toContain('Estado: de De prueba a Pago pendiente; Motivo: Invoice 17')
+    for (const change of [
+      'Estado: de De prueba a Pago pendiente; Motivo: Invoice 17',
+      'Fallo: el proveedor no respondió a tiempo; future field: 1,234',
+      'Motivo: sustituir la clave',
+    ])
+      expect(spanish.join()).toContain(change)
   })
 
   it('leaves sign-ins out until somebody asks for them, and never a failed one', async () => {

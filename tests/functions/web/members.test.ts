@@ -140,7 +140,7 @@ describe('the members page', () => {
     const admin = web.browser()
     admin.cookies.set(COOKIES.session.name, member.admin.token)
     await admin.open(`/s/${member.slug}/members`)
-    const [, leave = ''] = /href="([^"]*\/remove)">Leave the shop/.exec(admin.page.body) ?? []
+    const [, leave = ''] = /href="([^"]*\/leave)">Leave the shop/.exec(admin.page.body) ?? []
     await admin.open(leave)
     expect(admin.page.body).toMatch(/<h1>Leave [^<]*\?<\/h1>/)
     await admin.submit(leave)
@@ -319,5 +319,47 @@ describe('the roles page', () => {
       /<td data-label="Rol">(Lector|Ventas)|No se encontró/,
     )
     await owner.submit('/language', { lang: 'en' })
+  })
+})
+
+const CAREFUL = 'Careful: whoever has this role can invite people,'
+const TO_YOU = 'They can also do this to you.'
+/** The choices of a form, each with what stands below it. */
+const choices = (body: string): Map<string, string> =>
+  new Map(
+    [...body.matchAll(/value="([a-z-]+)"[^>]*> <span>(.*?)<\/span><\/label>/gs)].map(([, value = '', text = '']) => [
+      value,
+      text,
+    ]),
+  )
+
+describe('a role that manages members', () => {
+  it('is offered with what such a person can do, where people are invited and where a role is changed', async () => {
+    const admin = await web.signedIn('admin@acme.test', 'acme-print')
+    const base = '/s/acme-print'
+    const owner = await web.service.signIn('owner@acme.test', 'acme-print')
+    const lead = { code: 'lead', label: 'Lead', based_on: 'production', add: ['member.manage'] }
+    await web.service.request('POST /v1/roles', { token: owner, body: lead })
+    for (const page of [`${base}/invitations`, `${base}/members/${await memberId('sales@acme.test')}/role`]) {
+      const offered = choices((await admin.open(page)).body)
+      expect(offered.get('admin'), page).toContain(CAREFUL)
+      expect(offered.get('admin'), page).toContain(TO_YOU)
+      expect(offered.get('lead'), page).toContain(CAREFUL)
+      expect(offered.get('lead'), page).not.toContain(TO_YOU)
+      for (const role of ['sales', 'viewer']) expect(offered.get(role), page).not.toContain('Careful')
+    }
+  })
+
+  it('is announced where a role of the shop is made and changed, in both languages', async () => {
+    const owner = await web.signedIn('owner@acme.test', 'acme-print')
+    const at = '/s/acme-print/roles/new'
+    const { body } = await owner.open(`${at}?based_on=viewer`)
+    expect(body).toMatch(/name="add-member\.manage"[^>]*> <span>manage members <span class="careful">Careful:/)
+    expect(body).not.toContain('<p class="prose careful">')
+    expect((await owner.open(`${at}?based_on=admin`)).body).toContain(`<p class="prose careful">${CAREFUL}`)
+    await owner.submit('/language', { lang: 'es' })
+    expect((await owner.open(`${at}?based_on=admin`)).body).toContain(
+      '<p class="prose careful">Cuidado: quien tiene este rol',
+    )
   })
 })

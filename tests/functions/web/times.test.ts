@@ -24,7 +24,7 @@ describe('a time on a page', () => {
     const ui = uiIn('en', 'America/New_York')
     for (const [ms, words] of [
       [-23 * HOUR_MS, '23 hours ago'],
-      [23.5 * HOUR_MS, 'in 24 hours'],
+      [23.6 * HOUR_MS, 'in 24 hours'],
     ] as const) {
       const { title, screen, paper } = shown(ui, fromNow(ms))
       expect(screen).toBe(words)

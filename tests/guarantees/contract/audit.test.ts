@@ -25,7 +25,7 @@ interface Call extends RequestOptions {
  * The requests of routes that need more than an owner's session, the sample body and a resource of the tenant. Other
  * write routes need no line here.
  */
-const PREPARED: Readonly<Record<string, (tenant: TestTenant<'owner'>) => Promise<Call>>> = {
+const PREPARED: Readonly<Record<string, (tenant: TestTenant<'owner' | 'admin'>) => Promise<Call>>> = {
   'DELETE /v1/auth/sessions': async ({ slug, owner }) => {
     await mintSession(service.sql, { email: `owner@${slug}.test`, slug })
     return { token: owner.token }
@@ -34,6 +34,7 @@ const PREPARED: Readonly<Record<string, (tenant: TestTenant<'owner'>) => Promise
     const { id } = await mintSession(service.sql, { email: `owner@${slug}.test`, slug })
     return { token: owner.token, id }
   },
+  'DELETE /v1/members/{id}/sessions': async ({ admin }) => ({ id: admin.membershipId }),
   'POST /v1/auth/tenants/{id}/select': async ({ slug, id }) => {
     const { token } = await mintSession(service.sql, { email: `owner@${slug}.test` })
     return { token, id }
@@ -78,7 +79,7 @@ const PREPARED: Readonly<Record<string, (tenant: TestTenant<'owner'>) => Promise
 }
 
 async function succeed(route: Route): Promise<string> {
-  const tenant = await service.newTenant('owner')
+  const tenant = await service.newTenant('owner', 'admin')
   const { path, method } = route.endpoint
   const { id, ...prepared }: Call = (await PREPARED[route.name]?.(tenant)) ?? {}
   const ids = id === undefined && takesId(path) ? await makeResource(service, path, tenant.slug) : { id: id ?? '' }

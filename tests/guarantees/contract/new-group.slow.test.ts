@@ -30,7 +30,7 @@ const TASKS: Readonly<Record<string, { readonly most: number; readonly files: Re
 }
 
 // The commands of functions/README.md.
-const WRITES = ['openapi', 'grants', 'settings', 'format']
+const WRITES = ['openapi', 'grants', 'settings', 'cost', 'format']
 const CHECK = 'check'
 const TESTS = [
   'tests/functions/tags',

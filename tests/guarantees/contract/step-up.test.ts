@@ -25,6 +25,7 @@ const STEP_UP = {
   'PATCH /v1/roles/{id}': true,
   'DELETE /v1/roles/{id}': true,
   'POST /v1/vendor-accounts': true,
+  'PUT /v1/tenant/second-factor-policy': true,
   'PUT /v1/vendor-accounts/{id}/secret': true,
   'DELETE /v1/vendor-accounts/{id}': true,
 }

@@ -41,7 +41,7 @@ test('each function that deletes old rows is in the comment of a table with its 
   const functions = await database.admin<{ name: string; periods: string[]; kept: string | null }[]>`
     select p.proname as name,
            array(select distinct m[1] from regexp_matches(p.prosrc, 'interval ''([^'']+)''', 'g') m) as periods,
-           (select obj_description(c.oid, 'pg_class') from pg_class c
+           (select min(obj_description(c.oid, 'pg_class')) from pg_class c
              where obj_description(c.oid, 'pg_class') ~ format('; kept: [^;]*, by app[.]%s$', p.proname)) as kept
       from pg_proc p where p.pronamespace = 'app'::regnamespace and p.proname like 'delete\\_old\\_%'`
   const sources = globSync('functions/workers/**/*.ts').map((file) => readFileSync(file, 'utf8'))

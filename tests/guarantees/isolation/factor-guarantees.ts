@@ -252,7 +252,7 @@ const signInGuarantee = (world: TwoTenants, name: string): Guarantee => ({
     }
     assert.equal(JSON.stringify(await sessions()), before)
     await notOpen(sql, own)
-    const session = `select app.create_session('${own.user}', sha256('p'), sha256('c'), sha256('n'), null, 9, 9, 9, ${SOURCE}, null, null, null, false)`
+    const session = `select app.create_session('${own.user}', sha256('p'), sha256('c'), sha256('n'), null, null, null, 9, 9, 9, ${SOURCE}, null, null, null, false)`
     assert.equal((await as(sql, 'none', () => attempt(sql, session))).code, 'TN500', 'a session without a proof')
     for (const [proof, of] of [
       [`'${own.factor}', 200, ${hex(own.witness)}, null, null`, own],

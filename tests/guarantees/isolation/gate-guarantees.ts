@@ -83,6 +83,9 @@ const READERS = [
   `app.list_members(decode($1, 'hex'), true, true, true, null, null, '', gen_random_uuid(), 9, true)`,
 ]
 
+/** Lets a tenant ask everyone for a second factor. */
+export const ASKING = `update app.tenants set second_factor_managers_from = now(), second_factor_everyone_from = now() where id = $1`
+
 /** A ticket opens the tenant that it was sealed for. */
 export const ticketGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
   title:
@@ -116,6 +119,16 @@ export const ticketGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee
       async (seconds) => (await attempt(sql, stepped, [ticket, 'company.read', seconds])).code,
     )
     assert.equal((await attempt(sql, stepped, [ticket, 'no.such', '0'])).code, 'TN403', 'before the step-up')
+    await unset(sql, async () => {
+      await as(sql, 'none', () => sql.unsafe(ASKING, [own]))
+      assert.equal(
+        (await attempt(sql, stepped, [ticket, 'company.read', null])).code,
+        'TN401',
+        'without the second factor',
+      )
+      await as(sql, 'none', () => sql`update app.sessions set second_factor_at = now() where id = ${sessions.own}`)
+      assert.equal((await attempt(sql, stepped, [ticket, 'company.read', null])).code, '', 'with it')
+    })
   },
 })
 
@@ -323,6 +336,18 @@ export const checkGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee 
     assert.deepEqual(await select(sessions.pending, other), [other])
     assert.deepEqual(await select(sessions.single, other), [], 'a tenant of somebody else')
     assert.deepEqual(await select(sessions.single, randomUUID()), [], 'no tenant')
+    const pending = await ticketOf(sql, sessions.pending)
+    await as(sql, 'none', () => sql.unsafe(ASKING, [own]))
+    assert.equal(await ticketOf(sql, sessions.own), '', 'a session without the second factor that its tenant asks for')
+    const chosen = `select from app.select_tenant(decode($1, 'hex'), '${own}', 60, row('r', null, null)::app.source)`
+    assert.equal((await attempt(sql, chosen, [pending])).code, 'TN427')
+    await as(
+      sql,
+      'none',
+      () => sql`update app.sessions set second_factor_at = now() where id in (${sessions.own}, ${sessions.pending})`,
+    )
+    assert.notEqual(await ticketOf(sql, sessions.own), '')
+    assert.deepEqual(await attempt(sql, chosen, [pending]), { count: 1, code: '' })
   },
 })
 

@@ -51,6 +51,20 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
         insert into app.tokens (token_hash, purpose, tenant_id, email, role_id, expires_at)
         values (sha256('invite'), 'invite', ${own}, 'mail@shops.test', 7, now() + interval '1 hour') returning id`,
     )
+    // Of the two who invited the user, one is a member of the tenant.
+    const [invited] = await as(
+      sql,
+      'none',
+      () => sql<{ email: string }[]>`
+        with inviter as (
+          select u.id, u.email from app.memberships m join app.users u on u.id = m.user_id and u.disabled_at is null
+           where m.tenant_id = ${own} and m.user_id <> ${user} and m.accepted_at is not null and m.revoked_at is null limit 1),
+        changed as (
+          update app.memberships m set invited_by = case when m.tenant_id = ${own} then i.id else ${stranger}::uuid end from inviter i where m.user_id = ${user})
+        select email from inviter`,
+    )
+    const inviter = invited?.email ?? null
+    assert.ok(inviter !== null)
     const open = async (call: string, job: Lease): Promise<string[]> => {
       const rows = await sql.unsafe<{ email: string }[]>(`select email from ${call}`, job)
       return rows.map((found) => found.email)
@@ -62,6 +76,8 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
       [invite, other, 'mail_of_invitation', null],
       [{ ...invite, template: 'password-reset', email: 'nobody@of.test' }, own, 'mail_of_user', null],
       [{ template: 'password-changed', user_id: user }, null, 'mail_of_user', email],
+      [{ template: 'new-sign-in', user_id: user }, null, 'mail_of_user', email],
+      [{ template: 'new-sign-in', user_id: user }, own, 'mail_of_user', null],
       [{ template: 'password-changed', user_id: user }, own, 'mail_of_user', null],
       [{ template: 'email-verification', user_id: user }, own, 'mail_of_user', null],
       [{ template: 'password-reset', email }, own, 'mail_of_user', null],
@@ -71,6 +87,15 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
       [added, null, 'mail_of_user', null],
       [{ ...added, template: 'membership-removed' }, own, 'mail_of_membership', email],
       [{ ...added, user_id: stranger }, own, 'mail_of_membership', null],
+      [{ ...added, template: 'role-changed' }, own, 'mail_of_membership', email],
+      [
+        { ...added, template: 'role-changed' },
+        other,
+        'mail_of_membership',
+        users[0]?.tenants.includes(other) === true ? email : null,
+      ],
+      [{ ...added, template: 'invitation-accepted' }, own, 'mail_of_membership', inviter],
+      [{ ...added, template: 'invitation-accepted', user_id: stranger }, own, 'mail_of_membership', null],
     ] as const) {
       const what = JSON.stringify(payload)
       const job = await lease(sql, payload, { tenant })

@@ -9,6 +9,7 @@ import {
   type Guarantee,
   type Outcome,
   REFUSED,
+  sealedTicket,
   tenantsOf,
   type FunctionGuarantees,
 } from './guarantee.ts'
@@ -305,7 +306,56 @@ export const reachGuarantee = ({ own, other: elsewhere, sessions, users }: TwoTe
   },
 })
 
+/** app.leave_tenant, called with tickets of live sessions, of ended ones and of others, for each tenant. */
+export const leaveGuarantee = ({ own, other, sessions, users }: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} ends the membership of a ticket's user in that tenant alone, with their sessions there`,
+  holds: async (sql) => {
+    const [user = null] = users.filter(({ tenants }) => tenants.length === 2).map(({ id }) => id)
+    const [stranger = null] = users.filter(({ id, tenants }) => id !== null && tenants.length === 0).map(({ id }) => id)
+    const left = () =>
+      as(sql, 'none', async () => {
+        const rows = await sql<{ what: string }[]>`
+          select 'member ' || user_id || ' ' || tenant_id as what from app.memberships where revoked_at is null
+          union all select 'session ' || id from app.sessions where revoked_at is null`
+        return rows.map(({ what }) => what)
+      })
+    const nothing = { ended: [], code: '' }
+    const calls: [who: string | null, session: string, tenant: string, ended: { ended: string[]; code: string }][] = [
+      [user, sessions.pending, own, { ended: [`member ${user} ${own}`, `session ${sessions.own}`], code: '' }],
+      [user, sessions.own, own, { ended: [`member ${user} ${own}`, `session ${sessions.own}`], code: '' }],
+      [user, sessions.own, other, { ended: [`member ${user} ${other}`, `session ${sessions.other}`], code: '' }],
+      [user, sessions.own, randomUUID(), nothing],
+      [stranger, sessions.own, own, nothing],
+      [randomUUID(), sessions.own, own, nothing],
+      // Disabling a user ends their sessions.
+      ...sessions.dead
+        .filter(([why]) => why !== "a disabled user's")
+        .map(([, id]): (typeof calls)[number] => [user, id, own, { ended: [], code: 'TN401' }]),
+    ]
+    const before = await left()
+    for (const [who, session, tenant, { ended, code }] of calls) {
+      const request = randomUUID()
+      const what = `${who} ${session} ${tenant}`
+      await sql`savepoint call`
+      const call = `select where app.leave_tenant(decode($1, 'hex'), $2, row($3, null, null)::app.source)`
+      const ticket = await sealedTicket(sql, { user: who, session })
+      const outcome = { count: ended.length === 0 ? 0 : 1, code }
+      assert.deepEqual(await attempt(sql, call, [ticket, tenant, request], true), outcome, what)
+      const now = new Set(await left())
+      // The sessions of a user in a tenant may be more than the named ones: an expired one is revoked with them.
+      const gone = before.filter((each) => !now.has(each) && !sessions.dead.some(([, id]) => each === `session ${id}`))
+      assert.deepEqual(gone.toSorted(), ended.toSorted(), what)
+      const audited = ended.length === 0 ? [] : [tenant]
+      assert.deepEqual(await tenantsOf(sql, 'app.audit_log', 'request_id = $1', [request]), audited, what)
+      const wrong = 'request_id = $1 and actor_user_id is distinct from $2'
+      assert.deepEqual(await tenantsOf(sql, 'app.audit_log', wrong, [request, who]), [], what)
+      await sql`rollback to savepoint call`
+    }
+  },
+})
+
 export const FUNCTIONS: FunctionGuarantees = {
+  leave_tenant: leaveGuarantee,
   collect_permissions: permissionsGuarantee,
   update_permissions: permissionsGuarantee,
   keep_within_reach: reachGuarantee,

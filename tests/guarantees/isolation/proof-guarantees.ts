@@ -291,7 +291,7 @@ export const newInvitationGuarantee = ({ own, other, users, sessions }: TwoTenan
     await as(sql, 'none', () => sql`update app.sessions set revoked_at = now() where id = ${sessions.own}`)
     assert.equal(await refused(ended), 'TN401', 'an ended session')
     await sql`rollback to savepoint ended`
-    const stepped = `select ${call.replace(/\)$/, ', $5)')}`
+    const stepped = `select ${call.replace(/\)$/, ', null, $5)')}`
     await expectStepUp(
       sql,
       sessions.own,

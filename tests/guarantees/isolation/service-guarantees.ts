@@ -82,6 +82,10 @@ export const serviceProofGuarantee = ({ own, other, sessions }: TwoTenants): Gua
           'TN403',
         ],
         [`update app.memberships set revoked_at = now() where tenant_id = '${own}'`, 'TN401'],
+        [
+          `update app.tenants set second_factor_managers_from = now(), second_factor_everyone_from = now() where id = '${own}'`,
+          'TN401',
+        ],
         [`update app.memberships set role_id = 7 where tenant_id = '${own}'`, 'TN403'],
       ] as const)
         assert.equal(await enter(proof, [statement]), code, `${mode}: ${statement}`)

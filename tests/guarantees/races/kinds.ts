@@ -84,6 +84,15 @@ async function invitation({ service }: World, inviter: { token: string }, role =
 const accept = (world: World, token: string) =>
   send(world, 'POST /v1/auth/invitations/accept', undefined, { token, full_name: 'A Person', password: NEW_PASSWORD })
 
+/** Adds an owner, so that the tenant has two: the founder becomes a viewer. */
+async function secondOwner({ service }: World, { owner, slug, tenantId }: Person) {
+  const second = await createMember(service.sql, { email: `${randomUUID()}@races.test`, slug })
+  await service.sql`
+    update app.memberships set role_id = 7
+     where tenant_id = ${tenantId} and role_id = 1 and id not in (${owner.membershipId}, ${second.membershipId})`
+  return second
+}
+
 async function resetToken({ service }: World, { email }: Person): Promise<string> {
   await service.request('POST /v1/auth/password/forgot', { body: { email } })
   return service.mail.tokenFor(email)
@@ -150,6 +159,29 @@ export const KINDS: Readonly<Record<string, Kind>> = {
     (world, { member }) => revoke(world, () => send(world, 'DELETE /v1/auth/session', member.token), 204),
     401,
   ),
+  'commits no write after the answer that a member left the tenant': whileTheyWrite(
+    (world, { member, tenantId }) =>
+      revoke(world, () => send(world, `DELETE /v1/auth/tenants/${tenantId}`, member.token), 204),
+    401,
+  ),
+  'commits no write after the answer that the sessions of a member are ended': whileTheyWrite(
+    (world, { member, owner }) =>
+      revoke(world, () => send(world, `DELETE /v1/members/${member.membershipId}/sessions`, owner.token), 200),
+    401,
+  ),
+  'keeps one of two owners who leave': async (world, person) => {
+    const { owner, tenantId } = person
+    const second = await secondOwner(world, person)
+    return async () => {
+      const leave = ({ token }: { token: string }) =>
+        revoke(world, () => send(world, `DELETE /v1/auth/tenants/${tenantId}`, token), 204, 409)
+      expect(sorted(await Promise.all([leave(owner), leave(second)]))).toEqual([204, 409])
+      return async () => {
+        const owners = 'select from app.memberships where tenant_id = $1 and role_id = 1 and revoked_at is null'
+        expect(await count(world, owners, tenantId)).toBe(1)
+      }
+    }
+  },
   'leaves no holder of a role that is deleted while it is given and offered': async (world, person) => {
     const { owner, member } = person
     const role = await newRole(world, person, [])
@@ -245,13 +277,9 @@ export const KINDS: Readonly<Record<string, Kind>> = {
       }
     }
   },
-  'keeps one of two owners who demote each other': async (world, { owner, slug, tenantId }) => {
-    const { sql } = world.service
-    const second = await createMember(sql, { email: `${randomUUID()}@races.test`, slug })
-    // The founder of the tenant.
-    await sql`
-      update app.memberships set role_id = 7
-       where tenant_id = ${tenantId} and role_id = 1 and id not in (${owner.membershipId}, ${second.membershipId})`
+  'keeps one of two owners who demote each other': async (world, person) => {
+    const { owner, tenantId } = person
+    const second = await secondOwner(world, person)
     return async () => {
       const demote = (actor: typeof owner, other: typeof owner) => setRole(world, other, 'viewer', actor, 401, 403, 409)
       const answers = await Promise.all([demote(owner, second), demote(second, owner)])

@@ -148,7 +148,8 @@ describe('the API', () => {
     expect(later).not.toEqual(earlier)
   })
 
-  it('is behind a firewall', () => {
+  it('is behind a firewall, except in dev', () => {
+    expect(other.ofType('AWS::WAFv2::WebACL')).toEqual([])
     for (const [firewall, api] of [
       ['Firewall', 'ApiRest'],
       ['WebFirewall', 'WebApiRest'],
@@ -159,10 +160,11 @@ describe('the API', () => {
     }
   })
 
-  it('hands the trusted proxies to the functions and to the firewall', () => {
-    const { TRUSTED_PROXIES } = functionsOf(other, 'dev').get('auth')?.Properties.Environment.Variables ?? {}
+  it('hands the trusted proxies to the functions and to the firewall', async () => {
+    const proxied = await synthesized('staging', { addresses: { trustedProxies: ['203.0.113.0/24'] } })
+    const { TRUSTED_PROXIES } = functionsOf(proxied, 'staging').get('auth')?.Properties.Environment.Variables ?? {}
     expect(TRUSTED_PROXIES).toBe('203.0.113.0/24')
-    const sets = other.ofType('AWS::WAFv2::IPSet').map(({ Properties }) => Properties)
+    const sets = proxied.ofType('AWS::WAFv2::IPSet').map(({ Properties }) => Properties)
     expect(sets.map(({ Addresses }) => Addresses)).toEqual([['203.0.113.0/24'], ['203.0.113.0/24']])
     expect(new Set(sets.map(({ Name }) => Name)).size).toBe(2)
   })

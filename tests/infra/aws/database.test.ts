@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { STAGES } from '#infra/stages.ts'
+import { synthesized } from './synthesized.ts'
 import { other, prod } from './two-stages.ts'
 
 describe('the database', () => {
@@ -22,10 +23,11 @@ describe('the database', () => {
     expect(STAGES.prod.database.minorUpgrades).toBe(false)
   })
 
-  it('has Database Insights where its minimum capacity carries them', () => {
+  it('has Database Insights where its minimum capacity carries them', async () => {
+    const larger = await synthesized('prod', { database: { minCapacity: 2 } })
     for (const [stage, enabled] of [
-      [prod, true],
-      [other, undefined],
+      [larger, true],
+      [prod, undefined],
     ] as const) {
       const { DatabaseInsightsMode, PerformanceInsightsEnabled } = stage.one('AWS::RDS::DBCluster').Properties
       expect([DatabaseInsightsMode, PerformanceInsightsEnabled]).toEqual(['standard', enabled])

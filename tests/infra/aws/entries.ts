@@ -43,6 +43,7 @@ export const OPTIONAL_ENTRIES = {
     orders: 'arn:aws:iam::777788889999:role/service/orders',
   },
   serviceAccounts: ['777788889999', '444455556666'],
+  firewallSamples: true,
   restart: '2026-11-27',
 } satisfies Required<Omit<Entries, 'webBaseUrl' | 'mailDomain'>>
 

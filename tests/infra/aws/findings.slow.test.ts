@@ -20,41 +20,47 @@ beforeAll(async () => {
 })
 afterAll(() => rm(outdir, { recursive: true, force: true }))
 
-it('a stage with every entry of cdk.json has no finding that is not acknowledged, and one stops synth', async () => {
-  const { context } = JSON.parse(readFileSync('cdk.json', 'utf8'))
-  const app = new App({ context: { ...context, 'aws:cdk:bundling-stacks': [] }, outdir })
-  const stack = new Tenantry(app, 'tenantry-prod', {
-    stage: 'prod',
-    release: 'unknown',
-    config: STAGES.prod,
-    addresses: v.parse(Addresses, {
-      ...context.tenantry.prod,
-      webBaseUrl,
-      ...OPTIONAL_ENTRIES,
-    }),
-    groups: await routeGroups(),
-    workers: await workers(),
-    frontEnd: await frontEnd(),
-  })
-  Tags.of(stack).add('stage', 'prod')
-  // A queue that nothing encrypts shows that the rules ran.
-  const queue = new CfnQueue(new Stack(app, 'planted'), 'Queue', { sqsManagedSseEnabled: false })
-  Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app), controlTowerRules(app))
-  expect(() => app.synth()).toThrow(queue.node.path)
-  const { pluginReports } = JSON.parse(readFileSync(join(outdir, 'validation-report.json'), 'utf8'))
-  const findings: string[] = pluginReports.flatMap(({ pluginName, violations }: any) =>
-    violations.flatMap(({ ruleName, violatingConstructs }: any) =>
-      // Some findings name no resource.
-      (violatingConstructs.length > 0 ? violatingConstructs : [{}]).map(
-        ({ constructPath }: any) => `${constructPath}: ${pluginName} ${ruleName}`,
+it.each(['dev', 'prod'] as const)(
+  '%s with every entry of cdk.json has no finding that is not acknowledged, and one stops synth',
+  async (stage) => {
+    const { context } = JSON.parse(readFileSync('cdk.json', 'utf8'))
+    const app = new App({ context: { ...context, 'aws:cdk:bundling-stacks': [] }, outdir })
+    const stack = new Tenantry(app, `tenantry-${stage}`, {
+      stage,
+      release: 'unknown',
+      config: STAGES[stage],
+      addresses: v.parse(Addresses, {
+        ...context.tenantry[stage],
+        webBaseUrl,
+        ...OPTIONAL_ENTRIES,
+      }),
+      groups: await routeGroups(),
+      workers: await workers(),
+      frontEnd: await frontEnd(),
+    })
+    Tags.of(stack).add('stage', stage)
+    // A queue that nothing encrypts shows that the rules ran.
+    const queue = new CfnQueue(new Stack(app, 'planted'), 'Queue', { sqsManagedSseEnabled: false })
+    Validations.of(app).addPlugins(new AwsSolutionsChecks(app), new ServerlessChecks(app), controlTowerRules(app))
+    expect(() => app.synth()).toThrow(queue.node.path)
+    const { pluginReports } = JSON.parse(readFileSync(join(outdir, 'validation-report.json'), 'utf8'))
+    const findings: string[] = pluginReports.flatMap(({ pluginName, violations }: any) =>
+      violations.flatMap(({ ruleName, violatingConstructs }: any) =>
+        // Some findings name no resource.
+        (violatingConstructs.length > 0 ? violatingConstructs : [{}]).map(
+          ({ constructPath }: any) => `${constructPath}: ${pluginName} ${ruleName}`,
+        ),
       ),
-    ),
-  )
-  const [planted, ours] = [true, false].map((of) => findings.filter((each) => each.startsWith(queue.node.path) === of))
-  expect(ours).toEqual([])
-  expect(planted?.join('\n')).toMatch(/AwsSolutions-SQS/)
-  expect(planted?.join('\n')).toMatch(/cdk-validator-cfnguard/)
-  // It stops synth by itself, although some of its findings are acknowledged.
-  const guard = pluginReports.find(({ pluginName }: any) => pluginName === 'cdk-validator-cfnguard')
-  expect(guard.conclusion).toBe('failure')
-}, 600_000)
+    )
+    const [planted, ours] = [true, false].map((of) =>
+      findings.filter((each) => each.startsWith(queue.node.path) === of),
+    )
+    expect(ours).toEqual([])
+    expect(planted?.join('\n')).toMatch(/AwsSolutions-SQS/)
+    expect(planted?.join('\n')).toMatch(/cdk-validator-cfnguard/)
+    // It stops synth by itself, although some of its findings are acknowledged.
+    const guard = pluginReports.find(({ pluginName }: any) => pluginName === 'cdk-validator-cfnguard')
+    expect(guard.conclusion).toBe('failure')
+  },
+  600_000,
+)

@@ -20,12 +20,13 @@ const TRANSFORMATIONS: Readonly<Record<string, (text: string) => string>> = {
 }
 
 /** Returns the firewall's rules, and what each rate limit counts a request for: rule name → address. */
-function firewall(trustedProxies: readonly string[], signIn = isApiSignIn) {
+function firewall(trustedProxies: readonly string[], signIn = isApiSignIn, sampled = false) {
   const props = {
     name: 'tenantry-test',
     signIn,
     resourceArn: 'arn:aws:apigateway:us-east-1::/restapis/api/stages/api',
     config: STAGES.prod.firewall,
+    sampled,
     trustedProxies,
   }
   const made = new Firewall(new Stack(new App(), 'test'), 'Firewall', props)
@@ -96,6 +97,15 @@ describe('the firewall', () => {
   const trusting = firewall(['203.0.113.0/24', '2001:db8::/32'])
   const trustingNobody = firewall([])
   const { rules, counted } = trusting
+
+  it('keeps samples of requests, which have addresses of people, only while somebody asks for them', () => {
+    const sampled = (given: typeof trusting) =>
+      new Set(given.rules.map(({ VisibilityConfig }: any) => VisibilityConfig.SampledRequestsEnabled))
+    expect([sampled(trustingNobody), sampled(firewall([], isApiSignIn, true))]).toEqual([
+      new Set([false]),
+      new Set([true]),
+    ])
+  })
 
   it('counts a request of a trusted proxy for the one address that it forwards', () => {
     for (const from of ['203.0.113.5', '2001:db8::5'])

@@ -40,6 +40,26 @@ describe('the network', () => {
     expect(JSON.stringify(prod.outputs.get('OutboundAddresses')).match(/EIP/g)).toHaveLength(2)
   })
 
+  it('lets only the functions through the server of dev that stands in for a NAT gateway, and only to HTTPS and the vendors', async () => {
+    const dev = await synthesized('dev')
+    expect(dev.ofType('AWS::EC2::NatGateway')).toEqual([])
+    const { BlockDeviceMappings } = dev.one('AWS::EC2::Instance').Properties
+    expect(BlockDeviceMappings).toMatchObject([{ Ebs: { Encrypted: true } }])
+    const inbound = dev
+      .ofType('AWS::EC2::SecurityGroupIngress')
+      .map(({ Properties }) => [
+        dev.named(Properties.GroupId),
+        dev.named(Properties.SourceSecurityGroupId),
+        Properties.FromPort,
+        Properties.ToPort,
+      ])
+      .filter(([group]) => group !== 'DatabaseSecurityGroup')
+    expect(inbound).toEqual([
+      ['NetworkVpcNatSecurityGroup', 'NetworkFunctions', 443, 443],
+      ['NetworkVpcNatSecurityGroup', 'NetworkVendors', 8080, 8080],
+    ])
+  })
+
   it('lets functions connect only to the database, to HTTPS, and with the vault to the ports of the vendors', () => {
     const vendorPorts = Object.values(VENDOR_URLS).map((url) => Number(new URL(url).port || 443))
     expect(vendorPorts).toContain(8080)

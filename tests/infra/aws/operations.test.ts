@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { QUERY_NAMES } from '#functions/workers/operate/named-queries.ts'
 import { alarmEntries } from '#infra/aws/alarm-table.ts'
 import { EXERCISES, printed } from '#infra/tools/game-day/exercises.ts'
-import { STAGES } from '#infra/stages.ts'
+import { OTHER_MESSAGES } from '#infra/tools/runbook.ts'
 import { METRICS, type MetricName } from '#shared/base/metrics.ts'
 import { JOB_KINDS } from '#shared/queue/kinds.ts'
 import { listed, type Synthesized, synthesized } from './synthesized.ts'
@@ -64,7 +64,8 @@ beforeAll(async () => {
       webDomain: { name: 'app.shop.test', certificateArn: 'arn:aws:acm:us-east-1:1:certificate/one' },
     },
   })
-})
+  // Two stages are synthesized.
+}, 600_000)
 
 const alarms = (stage: Synthesized) => stage.ofType('AWS::CloudWatch::Alarm').map(({ Properties }) => Properties)
 const shortName = ({ AlarmName }: { AlarmName: string }) => AlarmName.replace(/^tenantry-[a-z]+-|-\d+$/g, '')
@@ -119,7 +120,12 @@ async function sources(pattern: string): Promise<string[]> {
 }
 
 describe('an alarm', () => {
-  it('publishes to one encrypted topic when it goes off and when it recovers, unless it only stops releases', () => {
+  it('publishes to the encrypted topic of its severity when it goes off and when it recovers, unless it only stops releases', () => {
+    const severity = new Map<string, string>(alarmEntries().map(({ name, entry }) => [name, entry.severity]))
+    const topics: Readonly<Record<string, string>> = {
+      wake: 'OperationsAlarmsTopic',
+      morning: 'OperationsAlarmsMorning',
+    }
     for (const stage of [prod, other]) {
       expect(alarms(stage).length).toBeGreaterThan(20)
       const silent = alarms(stage).filter(({ AlarmActions }) => AlarmActions === undefined)
@@ -129,6 +135,7 @@ describe('an alarm', () => {
           .flatMap(listed)
           .map((each) => stage.referred(each))
         expect([topic?.Type, another], alarm.AlarmName).toEqual(['AWS::SNS::Topic', topic])
+        expect(stage.named(alarm.AlarmActions[0]), alarm.AlarmName).toBe(topics[severity.get(shortName(alarm)) ?? ''])
         expect(stage.named(topic?.Properties.KmsMasterKeyId)).toBe('KeysService')
         expect(alarm.ActionsEnabled).toBeUndefined()
         expect(alarm.AlarmName).toMatch(/^tenantry-(prod|dev)-[a-z0-9-]+$/)
@@ -138,11 +145,17 @@ describe('an alarm', () => {
 
   it('may publish to that topic and use its key, which only alarms of the same stage may', () => {
     const policies = [
-      ...prod.one('AWS::SNS::TopicPolicy', 'OperationsAlarms').Properties.PolicyDocument.Statement,
+      ...['OperationsAlarmsTopic', 'OperationsAlarmsMorning'].flatMap(
+        (topic) => prod.one('AWS::SNS::TopicPolicy', topic).Properties.PolicyDocument.Statement,
+      ),
       ...prod.one('AWS::KMS::Key', 'KeysService').Properties.KeyPolicy.Statement,
     ]
     const allowed = policies.filter(({ Principal }: any) => Principal.Service === 'cloudwatch.amazonaws.com')
-    expect(allowed.map(({ Action }: any) => Action)).toEqual(['sns:Publish', ['kms:Decrypt', 'kms:GenerateDataKey*']])
+    expect(allowed.map(({ Action }: any) => Action)).toEqual([
+      'sns:Publish',
+      'sns:Publish',
+      ['kms:Decrypt', 'kms:GenerateDataKey*'],
+    ])
     for (const { Effect, Condition } of allowed) {
       expect(Effect).toBe('Allow')
       expect(prod.named(Condition.ArnLike['aws:SourceArn'])).toBe('arn::cloudwatch:::alarm:tenantry-prod-*')
@@ -151,9 +164,28 @@ describe('an alarm', () => {
 
   it('is mailed to the stage’s alarmEmail, and to nobody else', () => {
     const subscribed = other.ofType('AWS::SNS::Subscription').map(({ Properties }) => Properties)
-    expect(subscribed.filter(({ TopicArn }) => other.named(TopicArn) === 'OperationsAlarmsTopic')).toEqual([
-      expect.objectContaining({ Protocol: 'email', Endpoint: 'night@shop.test' }),
+    for (const topic of ['OperationsAlarmsTopic', 'OperationsAlarmsMorning'])
+      expect(subscribed.filter(({ TopicArn }) => other.named(TopicArn) === topic)).toEqual([
+        expect.objectContaining({ Protocol: 'email', Endpoint: 'night@shop.test' }),
+      ])
+  })
+
+  it('is not needed for a call that takes the vault key away: a rule wakes somebody', () => {
+    const { EventPattern, Targets } = prod.one('AWS::Events::Rule', 'OperationsAlarmsVaultKeyChanged').Properties
+    expect(EventPattern.detail.eventName).toEqual(['DisableKey', 'ScheduleKeyDeletion'])
+    expect(EventPattern.detail.requestParameters.keyId.map((each: unknown) => prod.named(each))).toEqual([
+      'KeysVault',
+      'KeysVault',
     ])
+    expect(prod.named(Targets[0].Arn)).toBe('OperationsAlarmsTopic')
+    const { Statement } = prod.one('AWS::SNS::TopicPolicy', 'OperationsAlarmsTopic').Properties.PolicyDocument
+    expect(JSON.stringify(Statement)).toContain('events.amazonaws.com')
+  })
+
+  it('for throttles leaves out the functions that scanners reach', () => {
+    const throttled = JSON.stringify(alarms(prod).filter((each) => shortName(each) === 'functions-throttled'))
+    expect(throttled).toContain('authFunction')
+    expect(throttled).not.toMatch(/notfoundFunction|openapiFunction/)
   })
 
   it('has a runbook entry under its name, and every entry has an alarm', () => {
@@ -163,7 +195,9 @@ describe('an alarm', () => {
     const all = [...alarms(prod), ...alarms(other)]
     const { Budget } = other.one('AWS::Budgets::Budget').Properties
     expect(Budget).toMatchObject({ BudgetLimit: { Amount: 200, Unit: 'USD' } })
-    expect(new Set(entries.map((entry) => entry.split('\n', 1)[0]))).toEqual(new Set([...all.map(shortName), 'budget']))
+    expect(new Set(entries.map((entry) => entry.split('\n', 1)[0]))).toEqual(
+      new Set([...all.map(shortName), ...OTHER_MESSAGES.map(({ name }) => name)]),
+    )
     for (const entry of entries)
       expect(entry, entry.slice(0, 40)).toMatch(/\*\*Means\*\*[\s\S]+\*\*Look\*\*[\s\S]+\*\*Repair\*\*/)
     const pageOf = new Map<string, string>(alarmEntries().map(({ name, entry }) => [name, entry.page]))
@@ -236,27 +270,6 @@ describe('infra/README.md', () => {
       .map((cell) => Number(/\d+/.exec(cell)?.[0]))
   const stages = () =>
     Promise.all((['dev', 'prod'] as const).map(async (name) => [name, await synthesized(name)] as const))
-
-  it('has the costs of the templates, by the list prices that it names', async () => {
-    const costs = (await stages()).map(([name, stage]) => {
-      const count = (type: string) => stage.ofType(type).length
-      const { minCapacity, readers } = STAGES[name].database
-      const firewalls = stage.ofType('AWS::WAFv2::WebACL').map(({ Properties }) => 5 + Properties.Rules.length)
-      return {
-        database: minCapacity * (1 + readers) * 0.12 * 730,
-        NAT: (count('AWS::EC2::NatGateway') * 0.045 + count('AWS::EC2::EIP') * 0.005) * 730,
-        firewalls: firewalls.reduce((sum, each) => sum + each, 0),
-        keys: count('AWS::KMS::Key') + count('AWS::SecretsManager::Secret') * 0.4,
-        CloudWatch: alarmMetrics(stage).length * 0.1 + count('AWS::CloudWatch::Dashboard') * 3 + 60 * 0.3,
-      }
-    })
-    const sheet = Object.keys(costs[0] ?? {}) as (keyof (typeof costs)[number])[]
-    for (const [index, cost] of costs.entries()) {
-      for (const name of sheet) expect(Math.abs((figures(name)[index] ?? NaN) - cost[name]), name).toBeLessThan(2)
-      const together = sheet.reduce((sum, name) => sum + cost[name], 0)
-      expect(Math.abs((figures('together')[index] ?? NaN) - together)).toBeLessThan(10)
-    }
-  })
 
   it('has the size of each stack', async () => {
     for (const [index, [, stage]] of (await stages()).entries())

@@ -1,7 +1,11 @@
-import { readFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FIRST_RELEASE, lintMigrations } from '#infra/tools/lint-migrations.ts'
+import { previousRelease } from '#infra/tools/previous-release.ts'
 import { readMigrations } from '#shared/db/migrate.ts'
 import { type Rule, RULES } from '#infra/tools/migration-rules.ts'
 
@@ -127,7 +131,7 @@ describe('lintMigrations', () => {
   })
 
   it('has an example for each rule', () => {
-    const elsewhere = ['owner-role', 'override']
+    const elsewhere = ['owner-role', 'override', 'still-used']
     expect([...new Set([...RED.map(([rule]) => rule), ...elsewhere])].toSorted()).toEqual(Object.keys(RULES).toSorted())
   })
 
@@ -180,6 +184,70 @@ describe('lintMigrations', () => {
     expect(await rules(`${OWNER}-- allow drop:\n${drop}`)).toEqual(['drop', 'override'])
     expect(await rules(`${OWNER}-- allow rename: no\n${drop}`)).toEqual(['drop', 'override'])
     expect(await rules(`${OWNER}select '${allow}\n';${drop}`)).toEqual(['drop'])
+  })
+
+  describe('with the code of the previous release', () => {
+    let folder: string
+    beforeAll(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'tenantry-previous-'))
+      const git = (...words: string[]) =>
+        execFileSync('git', ['-C', folder, '-c', 'user.name=a', '-c', 'user.email=a@b.test', ...words])
+      for (const [file, text] of [
+        ['functions/api/things.ts', 'sql`select id, size from app.things`'],
+        ['functions/api/names.ts', 'sql`select name from app.other`'],
+        ['shared/moods.ts', "sql`select 'good'::app.mood`"],
+        ['migrations/0001-first.sql', FIRST.text],
+        ['migrations/0002-later.sql', 'the migration that v1.1.0 has'],
+      ] as const) {
+        await mkdir(join(folder, dirname(file)), { recursive: true })
+        await writeFile(join(folder, file), text)
+      }
+      git('init', '-q')
+      git('add', '.')
+      git('commit', '-q', '-m', 'a release')
+      expect(previousRelease(folder)).toBeNull()
+      git('tag', 'v1.1.0')
+      git('tag', 'v1-of-something-else')
+      await writeFile(join(folder, 'functions/api/things.ts'), 'the next release does not use it')
+      git('commit', '-q', '-a', '-m', 'the next release')
+    })
+    afterAll(() => rm(folder, { recursive: true }))
+
+    const against = async (name: string, statement: string) => {
+      const later = { name, text: OWNER + statement }
+      return (await lintMigrations([FIRST, later], RELEASED, previousRelease(folder))).map(
+        ({ rule, what }) => `${rule} ${what}`,
+      )
+    }
+    const ALLOW = '-- allow drop: nothing reads it\n'
+
+    it.each([
+      [
+        'a column',
+        `${ALLOW}alter table app.things drop column size`,
+        'app.things size (v1.1.0: functions/api/things.ts)',
+      ],
+      ['a table', `${ALLOW}drop table app.things`, 'app.things (v1.1.0: functions/api/things.ts)'],
+      ['a type', `${ALLOW}drop type app.mood`, 'app.mood (v1.1.0: shared/moods.ts)'],
+      [
+        'the type of a column',
+        '-- allow column-type: small\nalter table app.things alter column size type bigint',
+        'app.things size (v1.1.0: functions/api/things.ts)',
+      ],
+    ])('no reason allows a new file to drop or change %s that it names', async (_what, statement, what) => {
+      expect(await against('0003-later.sql', statement)).toEqual([`still-used ${what}`])
+      const [allow = '', rest = ''] = statement.split('\n')
+      expect(await against('0003-later.sql', `${allow}\n-- allow still-used: another one\n${rest}`)).toEqual([])
+    })
+
+    it('a reason allows what it does not name, and what it has migrated itself', async () => {
+      expect(await against('0003-later.sql', `${ALLOW}alter table app.things drop column name`)).toEqual([])
+      expect(await against('0002-later.sql', `${ALLOW}alter table app.things drop column size`)).toEqual([])
+      expect(await against('0003-later.sql', 'alter table app.things drop column size')).toEqual([
+        'drop app.things size',
+      ])
+      expect(previousRelease('/no/such/folder')).toBeNull()
+    })
   })
 
   it('reports the file, line and object, also after multi-byte characters', async () => {

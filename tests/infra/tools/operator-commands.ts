@@ -7,6 +7,7 @@ import { Command, isFactorCommand, isKeyCommand } from '#functions/workers/opera
 import { examine } from '#functions/workers/operate/examine.ts'
 import { type Instruction, receive } from '#functions/workers/operate/instruction.ts'
 import { worker as operating } from '#functions/workers/operate/worker.ts'
+import { verifyRestore } from '#functions/workers/operate/verify-restore.ts'
 import { look } from '#functions/workers/operate/look.ts'
 import { operate, operateKeys } from '#functions/workers/operate/operate.ts'
 import { operateFactors } from '#functions/workers/operate/second-factors.ts'
@@ -53,6 +54,8 @@ export function useOperator() {
       if (given.command === 'doctor') return examine({ login, security, folder: MIGRATIONS }, instruction)
       if (isFactorCommand(given))
         return operateFactors({ ...worker, ...factorKeys }, given, { ...instruction, shouldStop: () => false })
+      if (given.command === 'verify-restore')
+        return verifyRestore({ login, security, folder: MIGRATIONS }, given, instruction)
       return isKeyCommand(given)
         ? operateKeys(worker, given, { ...instruction, vault, shouldStop: () => false })
         : operate(worker, given, instruction)

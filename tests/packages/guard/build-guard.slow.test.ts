@@ -15,9 +15,10 @@ it('builds a package that a strict TypeScript project compiles against, with the
   await run(process.execPath, ['infra/tools/build-guard.ts', '--out', join(process.cwd(), installed)])
   const readme = await readFile(join(installed, 'README.md'), 'utf8')
   const blocks = [...readme.matchAll(/```ts\n(.*?)```/gs)].map(([, code = '']) => code)
-  const [protect, plain, middyUse, hono, fetched, other, double, drizzle, kysely, cdk, authorizer] = [
+  const [protect, plain, stepUp, middyUse, hono, fetched, other, double, drizzle, kysely, cdk, authorizer] = [
     'guard.protect(',
     'guard.authorize(',
+    'POST /refunds',
     'guard.middleware(',
     'requirePermission(',
     'protectFetch(',
@@ -38,6 +39,9 @@ it('builds a package that a strict TypeScript project compiles against, with the
       export async function handler(event: GatewayEvent) {
         ${plain}
       }`,
+    'step-up.ts': `${aGuard.replace('createGuard }', 'createGuard, type Principal }')}
+      declare const refund: (principal: Principal) => Promise<object>
+      ${stepUp}`,
     'middy.ts': `import middy from '@middy/core'
       ${aGuard}
       ${middyUse}`,

@@ -44,7 +44,7 @@ const endConnections = () => admin`select pg_terminate_backend(pid) from pg_stat
 
 /** Returns a role's secret that a test can rotate, and the versions that were read. */
 function secret() {
-  const versions: { AWSCURRENT: string; AWSPENDING?: string } = { AWSCURRENT: 'first' }
+  const versions: { AWSCURRENT: string; AWSPENDING?: string; AWSPREVIOUS?: string } = { AWSCURRENT: 'first' }
   const read: string[] = []
   const readLogin: ReadLogin = async (version) => {
     read.push(version)

@@ -40,6 +40,7 @@ export function wordsOf(ui: Ui, roles: NonNullable<Log['roles']>, actionTexts: A
     status: (code) => known(t.shops.statuses, code) ?? known(texts.dealStatuses, code) ?? spaced(code),
     zone: (name) => spaced(name.slice(name.lastIndexOf('/') + 1)),
     cause: (code) => known(texts.causes, code) ?? spaced(code),
+    reason: (text) => known(texts.reasons, text) ?? text,
     codes: spaced,
     time: (time) => absolute(ui, time),
     action: (code) => (Object.hasOwn(actions, code) ? (actions[code]?.[0] ?? code) : code),

@@ -2,6 +2,7 @@ import { holds, PERMISSIONS, type Permission } from '#shared/identity/permission
 import { type Html, html } from '#web/http/html.ts'
 import type { ShopUi } from '#web/http/page.ts'
 import { optional } from '#web/http/query.ts'
+import type { ListedRole } from '#web/pages/members/people.ts'
 import { checkboxes } from '#web/view/form.ts'
 
 const PREFIX = 'add-'
@@ -16,20 +17,15 @@ export const addedOf = (form: Readonly<Record<string, unknown>>): Permission[] =
 /** What can be added to a base: what the person holds and the base does not. */
 export function addition(
   ui: ShopUi,
-  {
-    base,
-    added,
-  }: { readonly base: { readonly permissions: readonly string[] } | null; readonly added: readonly string[] },
+  { base, added }: { readonly base: Pick<ListedRole, 'permissions'> | null; readonly added: readonly string[] },
 ): Html {
   const { roles: texts } = ui.t
   const options = PERMISSIONS.filter(
     (permission) => holds(ui.session.permissions, permission) && !holds(base?.permissions ?? [], permission),
   ).map((permission) => ({
     value: permission,
-    label:
-      permission === 'member.manage'
-        ? `${texts.permissions[permission]} (${texts.careful})`
-        : texts.permissions[permission],
+    label: texts.permissions[permission],
+    careful: permission === 'member.manage' ? texts.careful : null,
   }))
   return options.length === 0
     ? html`<p class="hint">${texts.nothingToAdd}</p>`

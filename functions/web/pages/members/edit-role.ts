@@ -7,7 +7,7 @@ import { page, type ShopUi } from '#web/http/page.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import { unlessGone } from '#web/http/unless-gone.ts'
 import { Added, addedOf, addition } from '#web/pages/members/added-permissions.ts'
-import type { ListedRole } from '#web/pages/members/people.ts'
+import { careful, type ListedRole } from '#web/pages/members/people.ts'
 import { permissionsOf } from '#web/pages/members/permitted.ts'
 import { field, form } from '#web/view/form.ts'
 import { confirmation } from '#web/view/parts.ts'
@@ -66,6 +66,7 @@ function roleView(ui: ShopUi, { role, base }: { readonly role: ListedRole; reado
   return view({
     title: texts.editTitle(role.label),
     content: html`<p class="prose">${texts.baseText(name, permissionsOf(texts, base?.permissions ?? []))}</p>
+${base !== null && careful(ui, base)}
 ${form(ui, {
   to,
   fields: [

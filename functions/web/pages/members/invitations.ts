@@ -8,7 +8,8 @@ import { page, type ShopUi } from '#web/http/page.ts'
 import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import { unlessGone } from '#web/http/unless-gone.ts'
-import { actionButton, form, radios, textArea } from '#web/view/form.ts'
+import { LANGUAGES } from '#web/http/language.ts'
+import { actionButton, form, radios, select, textArea } from '#web/view/form.ts'
 import { badge, empty, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
 import { explained, leastOf, type ListedRole } from '#web/pages/members/people.ts'
@@ -126,6 +127,13 @@ ${form(ui, {
   fields: [
     textArea(ui, { name: 'email', label: texts.emails, hint: texts.emailsHint, rows: 3, value: email }),
     radios(ui, { name: 'role', legend: members.role, value: leastOf(ui, roles), options: givable }),
+    select(ui, {
+      name: 'language',
+      label: texts.language,
+      hint: texts.languageHint,
+      value: session.user.language,
+      options: Object.entries(LANGUAGES).map(([value, label]) => ({ value, label })),
+    }),
   ],
   submit: texts.send,
 })}

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import * as v from 'valibot'
+import { Language } from '#shared/schema/language.ts'
 import { ProblemError } from '#shared/client/client.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { page } from '#web/http/page.ts'
@@ -21,10 +22,10 @@ export const invite = page({
   access: { permission: 'member.manage' },
   stepUp: 'POST /v1/members/invite',
   creates: true,
-  form: v.object({ email: v.string(), role: v.string() }),
+  form: v.object({ email: v.string(), role: v.string(), language: v.optional(Language) }),
   async handle(context) {
     const { params, form, call, t, language, idempotencyKey } = context
-    const { role } = form
+    const { role, language: ofMail } = form
     const addresses = addressesIn(form.email)
     if (addresses.length === 0) throw new FormRefused(fieldMessage('email', t.fieldErrors.required))
     if (addresses.length > MOST)
@@ -38,7 +39,10 @@ export const invite = page({
       const before = open.data.find(isIt)?.role ?? role
       const key = idempotencyKey === undefined ? undefined : keyFor(idempotencyKey, email)
       try {
-        const sending = call('POST /v1/members/invite', { body: { email, role }, idempotencyKey: key })
+        const sending = call('POST /v1/members/invite', {
+          body: { email, role, language: ofMail },
+          idempotencyKey: key,
+        })
         await unlessJustSent(sending, context, (each) => isIt(each) && each.role === role)
         sent.push(
           before === role ? shownEmail(email) : t.invitations.before(shownEmail(email), names.get(before) ?? before),

@@ -103,5 +103,8 @@ function actions(ui: ShopUi, member: Member): Html | null {
   if (member.revoked_at !== null)
     return html`<div class="actions">${link(withQuery('/invitations', { email: member.user.email }), texts.inviteAgain)}</div>`
   if (member.role.rank > session.role.rank) return null
-  return html`<div class="actions">${link(`/members/${member.id}/role`, texts.change)} ${link(`/members/${member.id}/remove`, isOwn(session, member) ? texts.leave : texts.remove)}</div>`
+  const role = link(`/members/${member.id}/role`, texts.change)
+  return isOwn(session, member)
+    ? html`<div class="actions">${role} ${link('/leave', texts.leave)}</div>`
+    : html`<div class="actions">${role} ${link(`/members/${member.id}/sessions`, texts.endSessions)} ${link(`/members/${member.id}/remove`, texts.remove)}</div>`
 }

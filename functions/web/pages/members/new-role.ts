@@ -8,7 +8,7 @@ import { page, type ShopUi } from '#web/http/page.ts'
 import { optional } from '#web/http/query.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import { Added, addedOf, addition } from '#web/pages/members/added-permissions.ts'
-import { leastOf, type ListedRole, optionsOf } from '#web/pages/members/people.ts'
+import { careful, leastOf, type ListedRole, optionsOf } from '#web/pages/members/people.ts'
 import { permissionsOf } from '#web/pages/members/permitted.ts'
 import { filters } from '#web/view/filters.ts'
 import { field, form } from '#web/view/form.ts'
@@ -66,6 +66,7 @@ ${filters({ ...ui, path: `${list}/new` }, texts.basedOn, [{ name: 'based_on', la
 ${
   base !== undefined &&
   html`<p class="prose">${texts.baseText(roleName(language, base), permissionsOf(texts, base.permissions))}</p>
+${careful(ui, base)}
 ${form(ui, {
   to: list,
   hidden: { based_on: code },

@@ -2,6 +2,8 @@ import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import type { ReplyOf } from '#shared/client/client.ts'
 import { mayGive } from '#shared/identity/may-give.ts'
+import { EVERY_PERMISSION, holds } from '#shared/identity/permissions.ts'
+import { type Html, html } from '#web/http/html.ts'
 import type { ShopUi } from '#web/http/page.ts'
 import { permissionsOf } from '#web/pages/members/permitted.ts'
 import type { Option } from '#web/view/form.ts'
@@ -26,14 +28,30 @@ export const isOwn = ({ user }: ShopUi['session'], member: Member): boolean => m
 export const nameOf = ({ user }: { readonly user: Pick<Member['user'], 'full_name' | 'email'> }): string =>
   user.full_name ?? shownEmail(user.email)
 
+/** What somebody with a role that manages members can do to others, and to the person who gives it. Null for any other role. */
+function carefulWith({ session, t }: ShopUi, role: Pick<ListedRole, 'rank' | 'permissions'>): string | null {
+  if (!holds(role.permissions, 'member.manage')) return null
+  const { careful: text, carefulYou } = t.roles
+  const held: readonly string[] = role.permissions
+  const holdsOwn = held.includes(EVERY_PERMISSION) || session.permissions.every((own) => held.includes(own))
+  return role.rank >= session.role.rank && holdsOwn ? `${text} ${carefulYou}` : text
+}
+
+/** The same as a paragraph. */
+export function careful(ui: ShopUi, role: ListedRole): Html | null {
+  const text = carefulWith(ui, role)
+  return text === null ? null : html`<p class="prose careful">${text}</p>`
+}
+
 /** The roles that the person of the session may give, the highest first, each with what it may do. */
-export const explained = (ui: ShopUi, roles: readonly ListedRole[]): (Option & { readonly hint: string })[] =>
+export const explained = (ui: ShopUi, roles: readonly ListedRole[]) =>
   roles
     .filter((role) => mayGive(ui.session, role))
     .map((role) => ({
       value: role.code,
       label: roleName(ui.language, role),
       hint: ui.t.members.may(permissionsOf(ui.t.roles, role.permissions)),
+      careful: carefulWith(ui, role),
     }))
 
 /** The code of the role that may do the least, of those that the person may give. */

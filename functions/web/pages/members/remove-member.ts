@@ -1,11 +1,11 @@
 import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import { shopPath } from '#web/http/addresses.ts'
-import { deleteCookie } from '#web/http/cookies.ts'
 import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import { unlessGone } from '#web/http/unless-gone.ts'
+import { shopLeft } from '#web/pages/members/leave.ts'
 import { confirmation } from '#web/view/parts.ts'
 import { isOwn, type Member, nameOf } from '#web/pages/members/people.ts'
 
@@ -23,12 +23,7 @@ export const removeMember = page({
   stepUp: 'DELETE /v1/members/{id}',
   async handle({ params, call, session }) {
     const removed = await unlessGone(call('DELETE /v1/members/{id}', { params: { id: params.id } }))
-    if (removed !== null && isOwn(session, removed))
-      return redirect('/sign-in', {
-        notice: 'shop-left',
-        about: { shop: session.tenant.legal_name },
-        cookies: [deleteCookie('session'), deleteCookie('csrf')],
-      })
+    if (removed !== null && isOwn(session, removed)) return shopLeft(session)
     const about = { who: removed === null ? '' : nameOf(removed) }
     return removed !== null && removed.accepted_at === null
       ? redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-cancelled', about })

@@ -8,7 +8,7 @@ import type { ListedRole } from '#web/pages/members/people.ts'
 export function roleMatrix(ui: ShopUi, roles: readonly ListedRole[]): Html {
   const { roles: texts } = ui.t
   const named = roles.map((role) => ({ ...role, name: roleName(ui.language, role) }))
-  return html`<table class="matrix">
+  return html`<div class="scroll" role="region" aria-label="${texts.matrix}" tabindex="0"><table class="matrix">
 <caption><span class="unseen">${texts.caption}</span></caption>
 <thead><tr><th scope="col">${texts.may}</th>${named.map(({ name }) => html`<th scope="col">${name}</th>`)}</tr></thead>
 <tbody>${PERMISSIONS.map(
@@ -19,5 +19,5 @@ export function roleMatrix(ui: ShopUi, roles: readonly ListedRole[]): Html {
           : html`<td class="no" data-label="${name}"><span aria-hidden="true">–</span><span class="unseen">${texts.no}</span></td>`,
       )}</tr>`,
   )}</tbody>
-</table>`
+</table></div>`
 }

@@ -6,7 +6,7 @@ import { page, type ShopUi } from '#web/http/page.ts'
 import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { view } from '#web/http/reply.ts'
 import { actionButton } from '#web/view/form.ts'
-import { kept } from '#web/view/kept.ts'
+import { numbersIn } from '#web/view/number.ts'
 import { badge, empty, paging, table } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
 
@@ -30,7 +30,7 @@ export const listRuns = page({
     const { data: runs, query, session, t } = context
     const { sync: texts } = t
     const { slug } = session.tenant
-    const number = numberOf(context.language)
+    const number = numbersIn(context.language)
     const list = table<Run>(
       {
         caption: texts.runs,
@@ -58,8 +58,6 @@ ${paging(context, { query: {}, cursor: query.cursor, next: runs.next_cursor })}
   },
 })
 
-const numberOf = kept((language) => new Intl.NumberFormat(language))
-
 /** A sync run. No page loads again by itself (WCAG 2.2.1): while it runs, the page says when it looked, and has a link. */
 export const showRun = page({
   route: 'GET /s/{slug}/sync-runs/{id}',
@@ -70,7 +68,7 @@ export const showRun = page({
     const { data: run, t } = context
     const { sync: texts } = t
     const active = run.status === 'queued' || run.status === 'running'
-    const number = numberOf(context.language)
+    const number = numbersIn(context.language)
     const rows = (facts: readonly (readonly [label: string, value: Content])[]) =>
       html`<dl>${facts.map(([label, value]) => html`<dt>${label}</dt><dd>${value}</dd>`)}</dl>`
     const counts = (names: readonly ('variants' | 'prices' | 'added' | 'dearer' | 'cheaper' | 'withdrawn')[]) =>
@@ -85,10 +83,13 @@ ${rows([
   [texts.begun, when(context, run.created_at)],
   ...(run.finished_at === null ? [] : [[texts.finished, when(context, run.finished_at)] as const]),
 ])}
-<h2>${texts.readTitle}</h2>
+${
+  run.status !== 'queued' &&
+  html`<h2>${texts.readTitle}</h2>
 ${rows([[texts.products, number.format(run.styles)], ...counts(['variants', 'prices'])])}
 <h2>${texts.changedTitle}</h2>
-${rows(counts(['added', 'dearer', 'cheaper', 'withdrawn']))}
+${rows(counts(['added', 'dearer', 'cheaper', 'withdrawn']))}`
+}
 ${run.withheld > 0 && withheld(context, run, number.format(run.withheld))}
 ${run.unresolved_sizes > 0 && unknownSizes(context, run, number)}
 ${!active && next(context, run)}`,
@@ -99,7 +100,7 @@ ${!active && next(context, run)}`,
 /** How far the run is, as a bar and in numbers. */
 function progress(ui: ShopUi, { status, products_read: done, products_total: total }: Run): Html | null {
   if (status === 'queued' || total === null) return status === 'running' ? html`<p>${ui.t.sync.listing}</p>` : null
-  const number = numberOf(ui.language)
+  const number = numbersIn(ui.language)
   const label = ui.t.sync.progress(number.format(done), number.format(total))
   return html`<p class="progress"><label for="progress">${label}</label> <progress id="progress" max="${Math.max(1, total)}" value="${total === 0 ? 1 : done}">${label}</progress></p>`
 }
@@ -118,7 +119,7 @@ function next(ui: ShopUi, run: Run): Html {
   const accounts = shopPath(ui.session.tenant.slug, '/vendor-accounts')
   return html`<h2>${texts.nextTitle}</h2>
 ${run.status === 'succeeded' && ui.platform.links.length > 0 && html`<p>${texts.inCatalog}</p><ul>${ui.platform.links.map(({ name, url }) => html`<li><a href="${url}">${name}</a></li>`)}</ul>`}
-<div class="actions">${run.vendor_account.status !== 'revoked' && actionButton(ui, { to: `${accounts}/${run.vendor_account_id}/sync`, label: texts.again })} <a href="${runsPath(ui.session.tenant.slug)}">${texts.runs}</a> <a href="${accounts}">${texts.back}</a></div>`
+<div class="actions">${run.error === 'vendor-rejected' && run.vendor_account.status !== 'revoked' && html`<a class="button" href="${accounts}/${run.vendor_account_id}/secret">${ui.t.vendors.replaceConfirm}</a>`} ${run.vendor_account.status !== 'revoked' && actionButton(ui, { to: `${accounts}/${run.vendor_account_id}/sync`, label: texts.again })} <a href="${runsPath(ui.session.tenant.slug)}">${texts.runs}</a> <a href="${accounts}">${texts.back}</a></div>`
 }
 
 /** What the account of a run is called, beside its vendor. */

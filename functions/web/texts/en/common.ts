@@ -120,6 +120,7 @@ export const problems: ProblemTexts = {
   'key-exists': 'A key of the shop has this name already.',
   'key-limit': 'The shop has as many keys as it may have. Revoke one that nobody needs.',
   'key-ended': 'This key was revoked or has expired. Create another one.',
+  'last-factor': 'One of your shops asks for a second step. Add another before you remove this one.',
   'sign-in-expired': 'That took too long. Enter your password again.',
   'draft-expired': 'This page was open too long. Start again.',
   'last-owner': 'A shop needs at least one owner. Make somebody else an owner first.',

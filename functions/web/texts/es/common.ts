@@ -121,6 +121,7 @@ export const problems: typeof en.problems = {
   'key-exists': 'Una clave de la tienda ya tiene este nombre.',
   'key-limit': 'La tienda ya tiene el máximo de claves. Revoque una que nadie necesite.',
   'key-ended': 'Esta clave se revocó o ha caducado. Cree otra.',
+  'last-factor': 'Una de sus tiendas pide un segundo paso. Añada otro antes de quitar este.',
   'sign-in-expired': 'Pasó demasiado tiempo. Introduzca de nuevo su contraseña.',
   'draft-expired': 'Esta página estuvo abierta demasiado tiempo. Empiece de nuevo.',
   'last-owner': 'Una tienda necesita al menos un propietario. Nombre antes a otra persona.',

@@ -16,6 +16,8 @@ const titles: Readonly<Record<ProblemKind, string>> = {
   'key-ended': 'Clave de API terminada',
   'factor-rejected': 'Segundo factor rechazado',
   'sign-in-expired': 'Inicio de sesión caducado',
+  'second-factor-required': 'Se necesita un segundo paso',
+  'last-factor': 'Último segundo factor',
   'step-up-required': 'Se necesita una confirmación',
   'draft-expired': 'Borrador caducado',
   'last-owner': 'Último propietario',
@@ -51,6 +53,9 @@ const actions: Readonly<Record<ProblemKind, string>> = {
   'factor-rejected': 'El código es incorrecto, ya se usó o ha caducado. Envíe otro.',
   'sign-in-expired':
     'El inicio de sesión duró demasiado o tuvo demasiados intentos. Inicie sesión de nuevo con la contraseña.',
+  'second-factor-required':
+    'La tienda pide un segundo factor y esta sesión no lo ha demostrado. Configure uno, o entre con él, y repita la petición.',
+  'last-factor': 'Una tienda de la persona pide un segundo factor. Añada otro antes de quitar este.',
   'step-up-required':
     'Confirme que es usted con el segundo factor, o con la contraseña si no tiene ninguno, y repita la solicitud.',
   'draft-expired': 'El borrador caducó, ya se usó o es de otra sesión. Cree uno nuevo.',

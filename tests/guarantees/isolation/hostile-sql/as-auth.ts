@@ -111,7 +111,7 @@ export const AS_AUTH: readonly Attack[] = [
       `select app.end_unused_sessions('{person}', 0, row('x', null, null)::app.source)`,
       `select app.record_new_password('{person}', null, 'a.b', row('x', null, null)::app.source)`,
       `select app.lock_user('{person}')`,
-      `select app.create_session('{person}', sha256('mine'), sha256('c'), sha256('n'), null, 9, 9, 9, row('x', null, null)::app.source, null, null, null, true)`,
+      `select app.create_session('{person}', sha256('mine'), sha256('c'), sha256('n'), null, null, null, 9, 9, 9, row('x', null, null)::app.source, null, null, null, true)`,
       `select app.open_sign_in('{person}', sha256('mine'), null, '[]', '{}')`,
       `select app.show_app('{person}')`,
       `select app.accept_code('{person}', '{session}', 1, sha256('w'))`,
