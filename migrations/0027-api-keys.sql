@@ -336,7 +336,9 @@ begin
     update app.api_keys k set warned_days = v.days where k.id = v.id;
     v_warned := v_warned + 1;
   end loop;
-  perform app.set_tenant(null);
+  if v_warned > 0 then
+    perform app.set_tenant(null);
+  end if;
   return v_warned;
 end
 $$;

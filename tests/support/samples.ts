@@ -23,7 +23,8 @@ const EXCEPTIONS: Readonly<Record<string, object>> = {
     secret: VENDOR?.secret,
   },
   'PUT /v1/vendor-accounts/{id}/secret': { secret: VENDOR?.secret },
-  // The example of the schema is the name of a role that POST /v1/roles made.
+  // The examples of the schemas are the names that the POST routes gave.
+  'PATCH /v1/api-keys/{id}': { name: 'Hourly export' },
   'PATCH /v1/roles/{id}': { label: 'Day shift' },
 }
 

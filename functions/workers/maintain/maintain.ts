@@ -6,9 +6,9 @@ import { createPartitions, DELETIONS, WARNINGS } from './queries.ts'
 const WHEN_BUSY = { tries: 3, pauseMs: 500 }
 
 /**
- * Creates the audit log's partitions for today and the next three months. Then mails that API keys expire, and deletes what is older than its period, until nothing
- * is left or `shouldStop` returns true. Returns the names of those partitions, and how many rows it deleted. Rejects after the
- * deletions when other transactions kept the locks that a new partition needs.
+ * Creates the audit log's partitions for today and the next three months. Then mails that API keys expire, and deletes what is older
+ * than its period, until nothing is left or `shouldStop` returns true. Returns the names of those partitions, and how many rows it
+ * deleted. Rejects after the deletions when other transactions kept the locks that a new partition needs.
  */
 export async function maintain(
   sql: Sql,

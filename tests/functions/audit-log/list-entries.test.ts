@@ -107,7 +107,12 @@ describe('GET /v1/audit-log', () => {
         id: expect.any(String),
         occurred_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
         action,
-        actor: { id: actor, email: expect.any(String), full_name: actor === newId ? null : expect.any(String) },
+        actor: {
+          type: 'user',
+          id: actor,
+          email: expect.any(String),
+          full_name: actor === newId ? null : expect.any(String),
+        },
         target,
         before,
         after,

@@ -287,7 +287,7 @@ describe('deletion of expired rows', () => {
     expect(await admin`select count(*)::int as count from app.memberships`).toEqual([accepted])
   })
 
-  it('reads fewer than 100 buffers when nothing is left to delete, by custom and by generic plans', async () => {
+  it('reads fewer than 130 buffers when nothing is left to delete, by custom and by generic plans', async () => {
     await makeEnded(5000, 1)
     // Without the rows that the tests before it deleted.
     await database.admin`vacuum (analyze) app.sessions, app.tokens, app.jobs, app.events, app.rate_limits, app.known_networks`
@@ -305,7 +305,7 @@ describe('deletion of expired rows', () => {
       // The first call of a connection also read the catalogue.
       buffers = 0
       await maintain(explained as unknown as Sql, never)
-      expect(buffers, mode).toBeLessThan(100)
+      expect(buffers, mode).toBeLessThan(130)
       await client.end()
     }
   })
@@ -321,7 +321,8 @@ describe('deletion of expired rows', () => {
     let asked = 0
     await maintain(worker.sql, () => {
       asked += 1
-      return asked > 1
+      // The first time before it warns of keys that expire.
+      return asked > 2
     })
     expect(await left()).toEqual({
       sessions: BATCH,

@@ -25,13 +25,13 @@ const guards: readonly Guard[] = [
   ...tableGuards(world, policies),
   [
     'the nullif of current_tenant',
-    [`${CURRENT_TENANT} return left(current_setting('app.scope', true), 32)::uuid`],
+    [`${CURRENT_TENANT} return substr(current_setting('app.scope', true), 3, 32)::uuid`],
     world.tables.map((table) => guaranteesOf(world, table).unset),
   ],
   [
     'the null of current_tenant while no tenant is set',
     [
-      `${CURRENT_TENANT} return coalesce(nullif(left(current_setting('app.scope', true), 32), ''), '${world.own}')::uuid`,
+      `${CURRENT_TENANT} return coalesce(nullif(substr(current_setting('app.scope', true), 3, 32), ''), '${world.own}')::uuid`,
     ],
     world.tables.map((table) => guaranteesOf(world, table).unset),
   ],

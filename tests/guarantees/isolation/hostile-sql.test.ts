@@ -72,7 +72,7 @@ await admin`
 /** Fills the ids in that an attacker may know. */
 const filled = (text: string) =>
   text
-    .replaceAll('{scope of B}', `${B.replaceAll('-', '')}${'0'.repeat(32)}`)
+    .replaceAll('{scope of B}', `00${B.replaceAll('-', '')}${'0'.repeat(32)}`)
     .replaceAll('{A}', A)
     .replaceAll('{B}', B)
     .replaceAll('{person}', person?.id ?? '')

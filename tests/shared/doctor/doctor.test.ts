@@ -178,7 +178,7 @@ const PLANTED: readonly {
     what: 'functions that lost their check',
     plant: [
       `create or replace function app.current_tenant() returns uuid language plpgsql stable parallel safe security definer
-         as $$ begin return left(current_setting('app.scope', true), 32); end $$`,
+         as $$ begin return substr(current_setting('app.scope', true), 3, 32); end $$`,
       `create or replace function app.refuse_change() returns trigger language plpgsql set search_path = pg_catalog, pg_temp
          as $$ begin return new; end $$`,
       `alter policy actor_insert on app.audit_log with check (true)`,

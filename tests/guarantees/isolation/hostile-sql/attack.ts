@@ -71,7 +71,7 @@ export const planting = (role: Attack['role']): Attack[] =>
       'drop policy people_of_tenant on app.users',
       'create policy mine on app.styles using (true)',
       'drop trigger sessions_stay_ended on app.sessions',
-      'alter function app.set_tenant(uuid, uuid) security definer',
+      'alter function app.set_tenant(uuid, uuid, uuid) security definer',
       'create or replace function app.current_tenant() returns uuid language sql return null',
     ],
     [
@@ -128,7 +128,7 @@ export const impersonating = (role: Attack['role']): Attack[] =>
   attacks(role, 'writes', [
     'audits in the name of another',
     `insert into app.audit_log (tenant_id, actor_user_id, action, target_type) values ('{A}', '{person}', 'a.b', 'c')`,
-    `with acting as (select set_config('app.scope', left(current_setting('app.scope'), 32) || replace('{person}', '-', ''), true))
+    `with acting as (select set_config('app.scope', '73' || substr(current_setting('app.scope'), 3, 32) || replace('{person}', '-', ''), true))
      insert into app.audit_log (tenant_id, actor_user_id, action, target_type) select '{A}', '{person}', 'a.b', 'c' from acting`,
   ])
 
