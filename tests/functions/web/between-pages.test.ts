@@ -379,8 +379,9 @@ const forms = PAGES.filter(({ method }) => method === 'POST')
 const ofSession = forms.filter(needsSession).map((page) => [page.route, page] as const)
 const isOfShop = (page: Page) => typeof page.access === 'object'
 
-/** Mints a session of the owner that has just proven their presence, and has begun to set up an app. */
+/** Mints a session of the owner, whose password is the first one again, that has just proven their presence, and has begun to set up an app. */
 async function sessionOf({ email, slug, userId, secret }: World): Promise<string> {
+  await withPassword(email)
   const { token, id } = await mintSession(web.service.sql, { email, slug })
   await web.service.sql`
     update app.sessions set created_at = created_at - interval '1 minute',
