@@ -59,7 +59,7 @@ export async function startTestMail(mailer: Mailer, { authorize }: { authorize?:
     to: (address) => mailbox.messages(address),
     tokenFor: async (address) => {
       await deliver()
-      return tokenIn(mailbox.messages(address).find(({ text }) => LINK.test(text)))
+      return tokenIn(mailbox.messages(address).find(({ text }) => LINK.test(text ?? '')))
     },
     close: async () => {
       faults.close()
