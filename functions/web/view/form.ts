@@ -56,13 +56,15 @@ export const form = (
     readonly style?: 'main' | 'danger'
     readonly back?: string
   },
-): Html =>
-  html`<form class="form" method="post" action="${to}" novalidate>
+): Html => {
+  ui.needs.script = true
+  return html`<form class="form" method="post" action="${to}" novalidate>
 ${hiddenFields({ ...ui.bound(to), ...hidden })}
 ${fields}
 ${proofFields(ui, to)}
 <div class="actions"><button type="submit"${style === 'danger' && html` class="danger"`}>${submit}</button>${back !== undefined && html` <a href="${back}">${ui.t.common.cancel}</a>`}</div>
 </form>`
+}
 
 /**
  * An action as a button. `about` names the object of the action for those who hear the page: "Remove" and then "Ann Archer".
