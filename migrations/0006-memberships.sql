@@ -168,8 +168,9 @@ create trigger memberships_keep_an_owner after update or delete on app.membershi
   for each row execute function app.keep_an_owner();
 
 -- Ends the membership of the ticket's user in a tenant, and their sessions in it. Returns false when they are no member. Raises TN401 when
--- the session is no longer live, and TN409 for the last owner. Nobody's permission is asked: a person may always leave.
-create function app.leave_tenant(p_ticket bytea, p_tenant uuid, p_source app.source) returns boolean
+-- the session is no longer live, TN428 when it has not stepped up in the last p_step_up_seconds, and TN409 for the last owner. Nobody's
+-- permission is asked: a person may always leave.
+create function app.leave_tenant(p_ticket bytea, p_tenant uuid, p_source app.source, p_step_up_seconds integer) returns boolean
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -185,7 +186,7 @@ begin
   if not found then
     return false;
   end if;
-  perform app.enter_session(p_ticket);
+  perform app.enter_session(p_ticket, p_step_up_seconds);
   update app.memberships m set revoked_at = now()
    where m.tenant_id = p_tenant and m.user_id = v_user and m.accepted_at is not null and m.revoked_at is null
   returning m.id, m.role_id into v_membership, v_role;

@@ -23,6 +23,7 @@ create table app.jobs (
   completed_at    timestamptz,
   dead_at         timestamptz,
   last_error      app.job_error,
+  -- When it was added, or the later time from which on it is due: it counts as undone since then.
   created_at      timestamptz not null default now(),
   -- Of the mail of an invitation: a hash of the address that the mailer got, and when the mail came back (0019).
   mailed_to       app.hash,
@@ -44,21 +45,24 @@ grant select,
   update (run_at, attempts, lost_leases, lease_token, leased_until, completed_at, dead_at, last_error, mailed_to, bounced_at), delete
   on app.jobs to identity_gate;
 
--- Adds a job for the transaction's tenant, or for the platform when none is set, and returns its id. When the idempotency key
--- exists, returns the id of the first job and adds nothing. The other roles have no privilege on the table: this function is
+-- Adds a job for the transaction's tenant, or for the platform when none is set, and returns its id. It is due at p_run_at, or now. When the
+-- idempotency key exists, returns the id of the first job and adds nothing. The other roles have no privilege on the table: this function is
 -- their only way to add a job.
-create function app.enqueue(p_kind text, p_payload jsonb, p_idempotency_key text default gen_random_uuid()::text) returns uuid
+create function app.enqueue(
+    p_kind text, p_payload jsonb, p_idempotency_key text default gen_random_uuid()::text, p_run_at timestamptz default null)
+  returns uuid
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
 declare
   v_tenant uuid := app.current_tenant();
+  v_due    timestamptz := greatest(p_run_at, now());
   v_job    uuid;
 begin
   loop
-    insert into app.jobs as j (tenant_id, kind, payload, idempotency_key)
-    values (v_tenant, p_kind, p_payload, p_idempotency_key)
+    insert into app.jobs as j (tenant_id, kind, payload, idempotency_key, run_at, created_at)
+    values (v_tenant, p_kind, p_payload, p_idempotency_key, v_due, v_due)
     on conflict do nothing
     returning j.id into v_job;
     exit when found;
@@ -77,7 +81,7 @@ comment on function app.enqueue is
   'definer: adds a job, and the other roles have no privilege on app.jobs';
 create policy resolver_enqueue on app.jobs to identity_resolver
   using (tenant_id is not distinct from (select app.current_tenant()));
-grant select (id, tenant_id, kind, idempotency_key), insert (tenant_id, kind, payload, idempotency_key)
+grant select (id, tenant_id, kind, idempotency_key), insert (tenant_id, kind, payload, idempotency_key, run_at, created_at)
   on app.jobs to identity_resolver;
 
 -- Adds a job and takes it back. The transaction still commits and waits for the disk, as after app.enqueue.

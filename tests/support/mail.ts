@@ -27,7 +27,7 @@ export interface TestMail {
   deliver(): Promise<number>
   /** Returns the mails to an address, newest first. */
   to(address: string): Message[]
-  /** Delivers the mails that are due. Returns the token in the newest mail to an address. */
+  /** Delivers the mails that are due. Returns the token in the newest mail with a link to an address. Mails of one run arrive in any order. */
   tokenFor(address: string): Promise<string>
   close(): Promise<void>
 }
@@ -59,7 +59,7 @@ export async function startTestMail(mailer: Mailer, { authorize }: { authorize?:
     to: (address) => mailbox.messages(address),
     tokenFor: async (address) => {
       await deliver()
-      return tokenIn(mailbox.messages(address)[0])
+      return tokenIn(mailbox.messages(address).find(({ text }) => LINK.test(text ?? '')))
     },
     close: async () => {
       faults.close()
@@ -72,9 +72,11 @@ export async function startTestMail(mailer: Mailer, { authorize }: { authorize?:
   }
 }
 
+const LINK = /[?]token=([A-Za-z0-9_-]{43})$/m
+
 /** Returns the single-use token in a mail's link. */
 export function tokenIn(message: Message | undefined): string {
-  const token = /[?]token=([A-Za-z0-9_-]{43})$/m.exec(message?.text ?? '')?.[1]
+  const token = LINK.exec(message?.text ?? '')?.[1]
   if (token === undefined) throw new Error('the mail has no link with a token')
   return token
 }

@@ -7,13 +7,14 @@ import { leaveTenant as leave } from './session-queries.ts'
 export const leaveTenant = endpoint({
   route: 'DELETE /v1/auth/tenants/{id}',
   // One call of a function, which checks the session itself and must lock the tenant before it.
-  access: { session: true, transactions: 'by call' },
+  access: { session: true, transactions: 'by call', stepUp: true },
   summary: 'Leave a tenant: end the membership of the user and their sessions in it',
   revokes: true,
   problems: ['last-owner'],
   async handle(context) {
-    const { principal, params, call } = context
-    if (!(await leave(call, { principal, tenantId: params.id, source: requestSource(context) })))
+    const { principal, params, call, runtime } = context
+    const { stepUpSeconds } = runtime.config.factor
+    if (!(await leave(call, { principal, tenantId: params.id, source: requestSource(context), stepUpSeconds })))
       throw notFound('the user has no live membership in a tenant with this id')
     await call.invoke('publish-events')
     return noContent()

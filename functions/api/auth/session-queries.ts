@@ -102,7 +102,7 @@ export const listTenants = (call: TicketRun, ticket: Ticket): Promise<TenantOpti
 
 /**
  * Ends the membership of the session's user in a tenant, their sessions in it, and records both. Returns false when they are no member.
- * Rejects with the PostgresError TN401 when the session is no longer live, and TN409 for the last owner.
+ * Rejects with the PostgresError TN401 when the session is no longer live, TN428 when it has not stepped up in the last `stepUpSeconds`, and TN409 for the last owner.
  */
 export async function leaveTenant(
   call: TicketRun,
@@ -110,11 +110,12 @@ export async function leaveTenant(
     principal: { ticket },
     tenantId,
     source,
-  }: { principal: SessionPrincipal; tenantId: string; source: Required<RequestSource> },
+    stepUpSeconds,
+  }: { principal: SessionPrincipal; tenantId: string; source: Required<RequestSource>; stepUpSeconds: number },
 ): Promise<boolean> {
   const [row] = await ticket.present(
     (bytes) => call<{ left: boolean }>`
-      select app.leave_tenant(${bytes}, ${tenantId}, ${sourceValue(source)}::app.source) as left`,
+      select app.leave_tenant(${bytes}, ${tenantId}, ${sourceValue(source)}::app.source, ${stepUpSeconds}) as left`,
   )
   return row?.left ?? false
 }

@@ -8,7 +8,7 @@ import { requireMayGive } from './require-may-give.ts'
 
 export const endSessions = endpoint({
   route: 'DELETE /v1/members/{id}/sessions',
-  access: { permission: 'member.manage', exclusive: true },
+  access: { permission: 'member.manage', exclusive: true, stepUp: true },
   summary: 'End the sessions of a member in the tenant. They stay a member, and can sign in again',
   revokes: true,
   reply: Member,

@@ -3,8 +3,11 @@ import { recordAudit } from '#shared/audit/record-audit.ts'
 import { Problem } from '#shared/base/problem.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
+import { fault } from '#shared/schema/fault.ts'
 import { findTenant, setSecondFactorPolicy } from './queries.ts'
 import { OwnTenant, SECOND_FACTOR_POLICIES } from './tenant.ts'
+
+const NOT_A_POLICY = fault({ code: 'not-a-choice', choices: `one of ${SECOND_FACTOR_POLICIES.join(', ')}` })
 
 export const changeSecondFactorPolicy = endpoint({
   route: 'PUT /v1/tenant/second-factor-policy',
@@ -14,7 +17,7 @@ export const changeSecondFactorPolicy = endpoint({
     'From that date on, a session that has not proven a second factor is not live in the tenant. A date that stands only moves ' +
     'earlier. Managers hold every permission, or one on members, vendor accounts or the tenant.',
   body: v.object({
-    require: v.pipe(v.picklist(SECOND_FACTOR_POLICIES), v.examples(['none'])),
+    require: v.pipe(v.picklist(SECOND_FACTOR_POLICIES, NOT_A_POLICY), v.examples(['none'])),
     grace_days: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(30), v.examples([14])),
   }),
   reply: OwnTenant,

@@ -56,13 +56,15 @@ export const form = (
     readonly style?: 'main' | 'danger'
     readonly back?: string
   },
-): Html =>
-  html`<form class="form" method="post" action="${to}" novalidate>
+): Html => {
+  ui.needs.script = true
+  return html`<form class="form" method="post" action="${to}" novalidate>
 ${hiddenFields({ ...ui.bound(to), ...hidden })}
 ${fields}
 ${proofFields(ui, to)}
 <div class="actions"><button type="submit"${style === 'danger' && html` class="danger"`}>${submit}</button>${back !== undefined && html` <a href="${back}">${ui.t.common.cancel}</a>`}</div>
 </form>`
+}
 
 /**
  * An action as a button. `about` names the object of the action for those who hear the page: "Remove" and then "Ann Archer".
@@ -157,22 +159,26 @@ export const field = (
     /** The shortest new password. Password managers read it, and make one that fits. */
     readonly minLength?: number
     readonly autocomplete: 'one-time-code' | 'username' | 'current-password' | 'new-password' | 'email' | 'name' | 'off'
-  } & ({ readonly type?: 'text' | 'email' | 'search' } | { readonly type: 'password'; readonly name: SecretField }),
+  } & (
+      | { readonly type?: 'text' | 'email' | 'search' }
+      /** `masked` is a secret that is no password of the person: no password manager keeps it, or fills it in. */
+      | { readonly type: 'password' | 'masked'; readonly name: SecretField }
+    ),
 ): Html => {
   const { name, type = 'text', autocomplete, readonly, minLength } = parts
-  const isPassword = type === 'password' && autocomplete !== 'off'
+  const isPassword = type === 'password'
+  const isMasked = type === 'masked'
   const shown = isPassword && html` data-show="${ui.t.common.show}" data-hide="${ui.t.common.hide}"`
   const rules = minLength !== undefined && html` minlength="${minLength}" passwordrules="minlength: ${minLength};"`
   const typed = readonly === undefined ? ui.refusal?.values[name] : undefined
-  const value = type === 'password' ? '' : (typed ?? parts.value ?? '')
+  const value = isPassword || isMasked ? '' : (typed ?? parts.value ?? '')
   const isCode = autocomplete === 'one-time-code'
-  if (isPassword || isCode) ui.needs.script = true
-  const plain = type === 'email' || type === 'password' || autocomplete === 'off'
+  const plain = type === 'email' || isPassword || autocomplete === 'off'
   return around(
     ui,
     parts,
     (attributes) =>
-      html`<input ${attributes} type="${type}" autocomplete="${autocomplete}"${value !== '' && html` value="${value}"`}${plain && html` autocapitalize="none" spellcheck="false"`}${isCode && html` inputmode="numeric"`}${readonly === true && html` readonly`}${rules}${shown}>`,
+      html`<input ${attributes} type="${isMasked ? 'text' : type}"${isMasked && html` class="masked"`} autocomplete="${autocomplete}"${value !== '' && html` value="${value}"`}${plain && html` autocapitalize="none" spellcheck="false"`}${isCode && html` inputmode="numeric"`}${readonly === true && html` readonly`}${rules}${shown}>`,
   )
 }
 

@@ -37,7 +37,7 @@ export function layout(
 <link rel="icon" href="${ICON_FILE.path}" type="image/svg+xml">
 ${
   ui.needs.script &&
-  html`<script src="${ENHANCE_FILE.path}" defer></script>
+  html`<script src="${ENHANCE_FILE.path}" data-working="${t.common.working}" defer></script>
 `
 }</head>
 <body>

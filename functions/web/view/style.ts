@@ -72,6 +72,9 @@ label .quiet{font-weight:400}
 .error{font-weight:600}
 input,select,textarea,button{font:inherit;color:inherit}
 input:not([type=hidden],[type=checkbox],[type=radio],[type=button]),select,textarea{width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--quiet);border-radius:.375rem;background:var(--card)}
+.form [role=status]{margin:.5rem 0 0;color:var(--quiet)}
+[aria-busy]{cursor:progress}
+.masked{-webkit-text-security:disc}
 [aria-invalid]{border:2px solid var(--bad)!important}
 button,.button{display:inline-block;min-height:2.75rem;padding:.5rem 1.1rem;border:1px solid var(--main);border-radius:.375rem;background:var(--main);color:var(--main-ink);font-weight:600;cursor:pointer;text-decoration:none}
 button:hover,.button:hover{text-decoration:underline}

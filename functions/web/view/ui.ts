@@ -30,7 +30,7 @@ export interface Ui {
   readonly proofFor: (to: string) => Proof | null
   /** Returns an address to go to next if it is one of ours, else null. */
   readonly ownAddress: (text: string) => string | null
-  /** What the page turned out to need. A field of a password or a code loads the script. The first form that owes a proof has the fields of it. */
+  /** What the page turned out to need. A form that people fill in loads the script. The first form that owes a proof has the fields of it. */
   readonly needs: { script: boolean; proof: boolean }
   /** Why the form is shown again, and what the person typed. */
   readonly refusal: Refusal | null

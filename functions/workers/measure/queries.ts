@@ -34,7 +34,7 @@ export const measureQueue = (sql: Sql): Promise<QueueRow[]> =>
          and coalesce(completed_at, dead_at) > now() - interval '1 hour' and dead_at is not null
        group by kind
     ), undone as (
-      select kind, extract(epoch from now() - min(created_at))::float8 as undone_seconds
+      select kind, greatest(0, extract(epoch from now() - min(created_at)))::float8 as undone_seconds
         from job where completed_at is null and dead_at is null
        group by kind
     )

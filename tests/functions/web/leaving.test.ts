@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { mintSession } from '#tests/support/minted-session.ts'
+import { PASSWORD } from '#tests/support/service.ts'
 import { startWeb, type TestWeb } from '#tests/support/web.ts'
 
 let web: TestWeb
@@ -52,4 +53,27 @@ it('ends the sessions of a member for somebody who manages members, after a ques
   expect(admin.page.body).toContain('The sessions of Sales Acme were ended.')
   expect((await sales.open(BASE)).body).toContain('Your session has ended.')
   expect((await admin.open(`${BASE}/audit-log`)).body).toContain('ended the sessions of')
+})
+
+it('asks who has not stepped up for a while to confirm before they leave, or end the sessions of a member', async () => {
+  const age = (email: string) => web.service.sql`
+    update app.sessions set stepped_up_at = now() - interval '1 hour'
+     where user_id = (select id from app.users where email = ${email})`
+  const [member] = await web.service.sql`
+    select m.id from app.memberships m join app.users u on u.id = m.user_id join app.tenants t on t.id = m.tenant_id
+     where u.email = 'sales@acme.test' and t.slug = 'acme-print'`
+  const admin = await web.signedIn('admin@acme.test', 'acme-print')
+  await mintSession(web.service.sql, { email: 'sales@acme.test', slug: 'acme-print' })
+  for (const [path, done] of [
+    [`${BASE}/members/${member?.['id']}/sessions`, 'The sessions of Sales Acme were ended.'],
+    [`${BASE}/leave`, 'You left Acme Print.'],
+  ] as const) {
+    await age('admin@acme.test')
+    expect((await admin.open(path)).body).toContain('name="proof_password"')
+    await admin.submit(path)
+    expect(admin.page.status).toBe(422)
+    await admin.submit(path, { proof_password: PASSWORD })
+    expect(admin.page.body).toContain(done)
+  }
+  expect((await admin.open('/shops')).body).toContain('Sign in')
 })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { tokenIn } from '#tests/support/mail.ts'
 import { startWeb, type TestWeb } from '#tests/support/web.ts'
 
@@ -63,4 +64,29 @@ it('says to whom the link for a new password went, at no address and to no other
 
 it('tells somebody without an account whom to ask', async () => {
   expect((await web.browser().open('/sign-in')).body).toContain('No account yet? Ask an owner or an admin')
+})
+
+it('masks the key of a vendor in a text field, which no password manager keeps, and never shows it again', async () => {
+  const owner = await web.signedIn('owner@acme.test', 'acme-print')
+  const path = '/s/acme-print/vendor-accounts'
+  const field = () => /<input [^>]*name="secret"[^>]*>/.exec(owner.page.body)?.[0]
+  const masked = /type="text" class="masked" autocomplete="off" autocapitalize="none" spellcheck="false">$/
+  await owner.open(`${path}/new`)
+  expect(field()).toMatch(masked)
+  await owner.submit(path, { vendor: 'sanmar', account_number: '', secret: 'a-key-of-a-vendor' })
+  expect(owner.page.status).toBe(422)
+  expect(field()).toMatch(masked)
+  const [vendor] = vendorAccounts
+  await owner.submit(path, {
+    vendor: vendor?.code ?? '',
+    account_number: vendor?.account_number ?? '',
+    secret: vendor?.secret ?? '',
+  })
+  const id = /vendor-accounts\/([0-9a-f-]{36})\/secret/.exec(owner.page.body)?.[1]
+  await owner.open(`${path}/${id}/secret`)
+  expect(field()).toMatch(masked)
+  await owner.submit(`${path}/${id}/secret`, { secret: ' a-key:of-a-vendor' })
+  expect(owner.page.status).toBe(422)
+  expect(field()).toMatch(masked)
+  expect(owner.page.body).not.toContain('of-a-vendor')
 })

@@ -9,19 +9,22 @@ beforeAll(async () => {
 })
 afterAll(() => web.close())
 
-const TAG = `<script src="${ENHANCE_FILE.path}" defer></script>`
+const TAG = `<script src="${ENHANCE_FILE.path}" data-working="Working…" defer></script>`
 const POLICY = PAGE_HEADERS['content-security-policy']
 
-it('is loaded by the pages with a password field alone, whose policy alone allows it', async () => {
+it('is loaded by the pages with a form to fill in alone, whose policy alone allows it', async () => {
   const owner = await web.signedIn('owner@acme.test', 'acme-print')
   const stranger = web.browser()
   for (const [browser, path, scripted] of [
     [stranger, '/sign-in', true],
-    [stranger, '/forgot-password', false],
+    [stranger, '/forgot-password', true],
     [owner, '/account', true],
     [owner, '/account/sessions', false],
-    [owner, '/s/acme-print/settings', false],
-    [owner, '/s/acme-print/vendor-accounts/new', false],
+    [owner, '/s/acme-print/settings', true],
+    [owner, '/s/acme-print/vendor-accounts/new', true],
+    [owner, '/s/acme-print/invitations', true],
+    [owner, '/s/acme-print/vendor-accounts', false],
+    [owner, '/s/acme-print/members', false],
     [owner, '/nowhere', false],
   ] as const) {
     const { body, headers } = await browser.open(path)

@@ -337,8 +337,15 @@ export const leaveGuarantee = ({ own, other, sessions, users }: TwoTenants, name
       const request = randomUUID()
       const what = `${who} ${session} ${tenant}`
       await sql`savepoint call`
-      const call = `select where app.leave_tenant(decode($1, 'hex'), $2, row($3, null, null)::app.source)`
+      const call = `select where app.leave_tenant(decode($1, 'hex'), $2, row($3, null, null)::app.source, 600)`
       const ticket = await sealedTicket(sql, { user: who, session })
+      const stepUp = (at: string) =>
+        as(sql, 'none', () => sql.unsafe(`update app.sessions set stepped_up_at = ${at} where id = $1`, [session]))
+      if (ended.length > 0) {
+        await stepUp(`now() - interval '601 seconds'`)
+        assert.equal((await attempt(sql, call, [ticket, tenant, request])).code, 'TN428', what)
+      }
+      await stepUp('clock_timestamp()')
       const outcome = { count: ended.length === 0 ? 0 : 1, code }
       assert.deepEqual(await attempt(sql, call, [ticket, tenant, request], true), outcome, what)
       const now = new Set(await left())

@@ -279,6 +279,7 @@ describe('a deployed job', () => {
     await enqueue('mail', letter, 30)
     await enqueue('mail', letter, -600)
     await enqueue('other', {}, 10)
+    await stack.database.admin`select app.enqueue('verify-vendor', '{}', 'later', now() + interval '6 days')`
     await stack.database.admin`
       insert into app.jobs (kind, payload, idempotency_key, completed_at, dead_at)
       values ('mail', '{}', 'dead', null, now()), ('mail', '{}', 'long dead', null, now() - interval '61 minutes'),
@@ -299,6 +300,7 @@ describe('a deployed job', () => {
       'QueueDead mail': 1,
       'QueueWaiting verify-vendor': 0,
       'QueueOldest verify-vendor': 0,
+      'QueueUndone verify-vendor': 0,
       'QueueWaiting other': 1,
       AuditRowsWithoutPartition: 0,
     })

@@ -407,7 +407,7 @@ describe('the doctor as a superuser', () => {
         'grant-not-listed: app.users',
         'service-set-option: planted_orders',
         'service-timeout: planted_orders',
-        'function-comment: app.enqueue(text, jsonb, text)',
+        'function-comment: app.enqueue(text, jsonb, text, timestamp with time zone)',
       ]),
     )
     expect(before.filter(({ object }) => object === OUTSIDER)).toHaveLength(3)

@@ -171,6 +171,20 @@ describe('enqueue', () => {
     expect(jobs).toHaveLength(3)
   })
 
+  it('enqueues a job for later, which nobody leases before, and which counts as undone from then on', async () => {
+    const kind = newKind()
+    const due = '2222-11-27T08:00:00Z'
+    await app.sql`select app.enqueue(${kind}, '{}', 'reminder', ${due})`
+    expect(await claim(kind)).toEqual([])
+    expect(
+      await database.admin`select from app.jobs where kind = ${kind} and run_at = ${due} and created_at = ${due}`,
+    ).toHaveLength(1)
+    await makeDue(kind)
+    expect((await claimOne(kind)).id).toEqual(expect.any(String))
+    await app.sql`select app.enqueue(${kind}, '{}', 'late', now() - interval '2 days')`
+    expect((await claimOne(kind)).id).toEqual(expect.any(String))
+  })
+
   it('enqueues nothing in a rolled-back transaction and shows no job before the commit', async () => {
     const kind = newKind()
     const failed = app.write(async (sql) => {

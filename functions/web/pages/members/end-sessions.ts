@@ -16,11 +16,14 @@ export const confirmEndOfSessions = page({
 export const endMemberSessions = page({
   route: 'POST /s/{slug}/members/{id}/sessions',
   access: { permission: 'member.manage' },
+  stepUp: 'DELETE /v1/members/{id}/sessions',
   async handle({ params, call }) {
     const member = await unlessGone(call('DELETE /v1/members/{id}/sessions', { params: { id: params.id } }))
     const about = { who: member === null ? '' : nameOf(member) }
     return redirect(shopPath(params.slug, '/members'), { notice: 'member-sessions-ended', about })
   },
+  again: async (context) =>
+    endView(context, await context.call('GET /v1/members/{id}', { params: { id: context.params.id } })),
 })
 
 function endView(ui: ShopUi, member: Member): View {

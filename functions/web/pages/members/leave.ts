@@ -15,6 +15,7 @@ export const confirmLeaving = page({
 export const leaveShop = page({
   route: 'POST /s/{slug}/leave',
   access: { permission: null },
+  stepUp: 'DELETE /v1/auth/tenants/{id}',
   async handle({ call, session }) {
     await unlessGone(call('DELETE /v1/auth/tenants/{id}', { params: { id: session.tenant.id } }))
     return shopLeft(session)

@@ -181,7 +181,7 @@ ${form(ui, {
     name: 'secret',
     label: texts.secret,
     hint: texts.secretHint,
-    type: 'password',
+    type: 'masked',
     autocomplete: 'off',
   }),
   submit: texts.replaceConfirm,

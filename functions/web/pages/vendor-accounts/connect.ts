@@ -50,7 +50,7 @@ function connectView(ui: ShopUi, vendors: ReplyOf<'GET /v1/vendors'>['data']): V
           name: 'secret',
           label: texts.secret,
           hint: texts.secretHint,
-          type: 'password',
+          type: 'masked',
           autocomplete: 'off',
         }),
       ],

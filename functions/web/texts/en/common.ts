@@ -11,6 +11,7 @@ export const common = {
   nextPage: 'Next page',
   show: 'Show',
   hide: 'Hide',
+  working: 'Working…',
   cancel: 'Cancel',
   back: 'Back',
   account: 'Account',

@@ -11,6 +11,7 @@ export const common: typeof en.common = {
   nextPage: 'Página siguiente',
   show: 'Mostrar',
   hide: 'Ocultar',
+  working: 'Trabajando…',
   cancel: 'Cancelar',
   back: 'Volver',
   account: 'Cuenta',

@@ -33,3 +33,37 @@ it('shows and hides a password by a button, sends it hidden, and has no button w
   await signIn(other, 'sales@acme.test')
   await plain.close()
 })
+
+it('says that a slow form is on its way, sends it once, and lets a person who stopped it send it again', async () => {
+  const context = await openWindow(chromium, stack.web_url, { scripts: true })
+  const page = await context.newPage()
+  await page.clock.install()
+  await page.goto('/forgot-password')
+  // The response never comes.
+  let sent = 0
+  await page.exposeFunction('onSent', () => {
+    sent += 1
+  })
+  await page.evaluate(`addEventListener('submit', (event) => {
+    if (!event.defaultPrevented) onSent()
+    event.preventDefault()
+  })`)
+  const press = () => page.getByRole('button', { name: 'Send the link' }).click()
+  const status = page.getByRole('status')
+  const busy = page.locator('button[aria-busy=true]')
+  await press()
+  expect([await status.innerText(), await busy.count()]).toEqual(['', 0])
+  await page.clock.runFor(600)
+  expect([await status.innerText(), await busy.count()]).toEqual(['Working…', 1])
+  await press()
+  expect([sent, await status.count()]).toEqual([1, 1])
+  await page.clock.runFor(10_000)
+  expect([await status.count(), await busy.count()]).toEqual([0, 0])
+  await press()
+  expect([sent, await status.count()]).toEqual([2, 1])
+  await page.evaluate(`dispatchEvent(new Event('pageshow'))`)
+  expect(await status.count()).toBe(0)
+  await press()
+  expect(sent).toBe(3)
+  await context.close()
+})
