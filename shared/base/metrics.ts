@@ -25,7 +25,7 @@ export const METRICS = {
   /** The service ended a connection that blocked a revocation. */
   RevocationBlockerEnded: { unit: 'Count', by: null },
   /**
-   * Decisions for other services: `allowed`, `unauthorized`, `forbidden`, or `failed`. `thrown` is an unauthorized that API
+   * Decisions for other services: `allowed`, `unauthorized`, `forbidden`, `limited` for an API key, or `failed`. `thrown` is an unauthorized that API
    * Gateway asked for: it is an error of the function, and the only one that is no failure.
    */
   Authorized: { unit: 'Count', by: 'outcome' },

@@ -210,6 +210,20 @@ export const invalid = (faults: readonly FieldFault[], kind: InvalidKind = 'vali
     reason: `${kind}: ${faults.map(({ pointer }) => pointer).join(' ')}`,
   })
 
+/** The headers of a 429: https://datatracker.ietf.org/doc/draft-ietf-httpapi-ratelimit-headers/11/ */
+export const limitHeaders = (
+  { name, limit, windowSeconds }: { readonly name: string; readonly limit: number; readonly windowSeconds: number },
+  retryAfterSeconds: number,
+): Readonly<Record<string, string>> => ({
+  'retry-after': String(retryAfterSeconds),
+  ratelimit: `"${name}";r=0;t=${retryAfterSeconds}`,
+  'ratelimit-policy': `"${name}";q=${limit};w=${windowSeconds}`,
+})
+
+/** A 429. */
+export const tooMany = (headers: Readonly<Record<string, string>>, reason = 'rate-limited'): Problem =>
+  new Problem('rate-limited', { detail: 'Wait before you try again.', reason, headers })
+
 /** A 503: a dependency failed. Never a 401, on which clients discard their session. */
 export const unavailable = (cause: unknown, members: Readonly<Record<string, unknown>> = {}): Problem =>
   new Problem('dependency-unavailable', { members, headers: { 'retry-after': '1' }, cause })

@@ -62,6 +62,11 @@ export interface KeyPrincipal {
 /** Who calls: `kind` says what they are. Code that reads `user` of any principal does not compile. */
 export type Principal = SessionPrincipal | KeyPrincipal
 
+/** What a principal may be. */
+export const PRINCIPAL_KINDS = ['session', 'key'] as const satisfies readonly Principal['kind'][]
+
+export type PrincipalKind = (typeof PRINCIPAL_KINDS)[number]
+
 /** Who may act in a tenant. */
 export type ActingPrincipal = TenantPrincipal | KeyPrincipal
 

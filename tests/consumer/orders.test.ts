@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ATTACKS } from '#tests/guarantees/isolation/hostile-sql.ts'
+import type { KeyPermission } from '#shared/identity/permissions.ts'
 import { lambdaContext } from '#tests/support/lambda-context.ts'
+import { mintKey } from '#tests/support/minted-key.ts'
 import { useService } from '#tests/support/test.ts'
 import { createOrder } from './orders.ts'
 import { mixTenants, type Orders, revokeBeforeWrites, startOrders } from './running-orders.ts'
@@ -172,3 +174,54 @@ const OWN = [
   `select query_to_xml('table orders.orders', true, true, '')::text`,
   `select query_to_xml('table app.sessions', true, true, '')::text`,
 ]
+
+describe('an API key', () => {
+  const newKey = async (permissions: readonly KeyPermission[] = ['deal.read', 'deal.write']) => {
+    const tenant = await service.newTenant('sales')
+    return { ...tenant, ...(await mintKey(service.sql, { tenant: tenant.id, permissions })), tenant: tenant.id }
+  }
+
+  it('calls the route that accepts keys, in its tenant and in its own name, and no other route', async () => {
+    const { key, id, tenant, sales } = await newKey()
+    expect(await add(key)).toMatchObject({ status: 201, headers: { 'x-tenant-id': tenant } })
+    expect((await list(sales.token)).body.data).toMatchObject([{ title: 'Caps', tenant_id: tenant }])
+    expect(await service.sql`select created_by from orders.orders where tenant_id = ${tenant}`).toEqual([
+      { created_by: id },
+    ])
+    for (const route of ['GET /orders', 'DELETE /orders'])
+      expect(await orders.ask({ route, token: key }), route).toMatchObject({
+        status: 403,
+        body: { type: 'about:blank' },
+      })
+  })
+
+  it.each([
+    ['is revoked', 401, 'update app.api_keys set revoked_at = now() where id = $1'],
+    ['expires', 401, 'update app.api_keys set expires_at = now() where id = $1'],
+    [
+      'has a suspended tenant',
+      401,
+      `update app.tenants set status = 'suspended' where id = (select tenant_id from app.api_keys where id = $1)`,
+    ],
+  ])('that %s is refused with %i, also when its write was checked before', async (_what, status, change) => {
+    const { key, id } = await newKey()
+    const principal = await orders.guard.authorize(
+      orders.eventOf({ route: 'POST /orders', token: key }),
+      'deal.write',
+      {
+        principals: ['key'],
+      },
+    )
+    await createOrder(orders.sql, principal, 'in time')
+    await service.sql.unsafe(change, [id])
+    await expect(createOrder(orders.sql, principal, 'too late')).rejects.toMatchObject({ status })
+    expect((await add(key)).status).toBe(status)
+  })
+
+  it('without the permission is refused by the guard, and by the database whatever the guard was asked', async () => {
+    const { key } = await newKey(['deal.read'])
+    expect((await add(key)).status).toBe(403)
+    const principal = await orders.guard.authorize(orders.eventOf({ token: key }), 'deal.read', { principals: ['key'] })
+    await expect(createOrder(orders.sql, principal, 'refused')).rejects.toMatchObject({ status: 403 })
+  })
+})

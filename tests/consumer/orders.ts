@@ -1,4 +1,4 @@
-import { createGuard, type GuardOptions, type Principal } from '@tenantry/guard'
+import { type AnyPrincipal, createGuard, type GuardOptions } from '@tenantry/guard'
 import { readInTenant, writeInTenant } from '@tenantry/guard/postgres'
 import type { APIGatewayProxyEvent, APIGatewayProxyResult, Context } from 'aws-lambda'
 import type postgres from 'postgres'
@@ -8,7 +8,7 @@ import type postgres from 'postgres'
 const STEP_UP_SECONDS = 600
 
 /** Returns the orders of the principal's tenant, the newest first. The guard of the table chooses the tenant. */
-const listOrders = (sql: postgres.Sql, principal: Principal) =>
+const listOrders = (sql: postgres.Sql, principal: AnyPrincipal) =>
   readInTenant(
     sql,
     principal,
@@ -16,7 +16,7 @@ const listOrders = (sql: postgres.Sql, principal: Principal) =>
       select id, title, tenant_id from orders.orders order by created_at desc, id limit 100`,
   )
 
-export const createOrder = (sql: postgres.Sql, principal: Principal, title: string) =>
+export const createOrder = (sql: postgres.Sql, principal: AnyPrincipal, title: string) =>
   writeInTenant(sql, principal, 'deal.write', async (tx) => {
     const [order] = await tx<{ id: string; title: string }[]>`
       insert into orders.orders (title) values (${title}) returning id, title`
@@ -24,7 +24,7 @@ export const createOrder = (sql: postgres.Sql, principal: Principal, title: stri
   })
 
 /** Deletes every order of the tenant. The database checks the step-up again. */
-const clearOrders = (sql: postgres.Sql, principal: Principal) =>
+const clearOrders = (sql: postgres.Sql, principal: AnyPrincipal) =>
   writeInTenant(sql, principal, 'deal.write', (tx) => tx<{ id: string }[]>`delete from orders.orders returning id`, {
     stepUpSeconds: STEP_UP_SECONDS,
   })
@@ -40,7 +40,8 @@ export const ordersHandler = (sql: postgres.Sql, options: GuardOptions = {}) =>
   createGuard(options).protect(
     {
       'GET /orders': 'deal.read',
-      'POST /orders': 'deal.write',
+      // The storefront of a tenant places its orders with an API key.
+      'POST /orders': { permission: 'deal.write', principals: ['session', 'key'] },
       'DELETE /orders': { permission: 'deal.write', stepUpSeconds: STEP_UP_SECONDS },
     },
     async (event: APIGatewayProxyEvent, principal, _context: Context) => {

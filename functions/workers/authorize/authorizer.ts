@@ -2,6 +2,7 @@ import type { APIGatewayAuthorizerResult, APIGatewayRequestAuthorizerEvent } fro
 import * as v from 'valibot'
 import { describeError, log } from '#shared/base/log.ts'
 import { countMetric, metered } from '#shared/base/metrics.ts'
+import { PRINCIPAL_KINDS } from '#shared/identity/session.ts'
 import type { RuntimeSource } from '#shared/lambda/runtime.ts'
 import { authorize, type Decision, type Question } from './authorize.ts'
 import { policyFor, questionOf } from './gateway-authorizer.ts'
@@ -14,6 +15,7 @@ const Asked = v.pipe(
   v.object({
     authorization: v.array(v.string()),
     permission: v.nullable(v.string()),
+    principals: v.nullish(v.pipe(v.array(v.picklist(PRINCIPAL_KINDS)), v.minLength(1)), ['session']),
     step_up_seconds: v.nullish(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(3600)), null),
     request_id: v.string(),
   }),
@@ -48,10 +50,9 @@ export const authorizer = (source: Source) =>
 const isFromGateway = (event: unknown): event is APIGatewayRequestAuthorizerEvent =>
   typeof event === 'object' && event !== null && 'type' in event && event.type === 'REQUEST'
 
-const outcomeOf = (decision: Decision) => {
-  if (decision.outcome === 'allowed') return 'allowed'
-  return decision.status === 401 ? 'unauthorized' : 'forbidden'
-}
+const REFUSED = { 401: 'unauthorized', 403: 'forbidden', 429: 'limited' } as const
+
+const outcomeOf = (decision: Decision) => (decision.outcome === 'allowed' ? 'allowed' : REFUSED[decision.status])
 
 /** Throws when a dependency fails or does not respond in time, so that no caller takes that for a refusal. */
 async function decide(source: Source, question: Question): Promise<Decision> {

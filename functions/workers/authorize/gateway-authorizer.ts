@@ -9,6 +9,7 @@ export const UNAUTHORIZED = 'Unauthorized'
 export const questionOf = ({ multiValueHeaders, requestContext }: APIGatewayRequestAuthorizerEvent): Question => ({
   authorization: new RequestHeaders(multiValueHeaders).all('authorization'),
   permission: null,
+  principals: ['session'],
   stepUpSeconds: null,
   requestId: requestContext.requestId,
 })
@@ -27,7 +28,7 @@ export function policyFor(
   if (decision.outcome === 'refused') return { principalId: 'refused', policyDocument: policy('Deny') }
   const { principal } = decision
   return {
-    principalId: principal.user.id,
+    principalId: principal.kind === 'session' ? principal.user.id : principal.key.id,
     policyDocument: policy('Allow'),
     context: { principal: JSON.stringify(principal) },
   }

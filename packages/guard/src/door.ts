@@ -1,15 +1,18 @@
 import type { LambdaClient } from '@aws-sdk/client-lambda'
 import { bySdk, bySignature, canSign, DoorFailed } from './invoke-authorize.ts'
-import type { Principal } from './principal.ts'
+import type { AnyPrincipal, PrincipalKind } from './principal.ts'
 
 /** What Tenantry decided. */
 export type Decision =
-  | { readonly outcome: 'allowed'; readonly principal: Principal }
+  | { readonly outcome: 'allowed'; readonly principal: AnyPrincipal }
   | { readonly outcome: 'refused'; readonly status: 401 | 403; readonly slug?: string }
+  | { readonly outcome: 'refused'; readonly status: 429; readonly headers: Readonly<Record<string, string>> }
 
 export interface Question {
   readonly authorization: readonly string[]
   readonly permission: string | null
+  /** Who may call. */
+  readonly principals: readonly PrincipalKind[]
   /** The session must have signed in or stepped up in so many seconds. Null requires nothing. */
   readonly step_up_seconds: number | null
   readonly request_id: string
@@ -65,7 +68,7 @@ function nameOf(error: unknown): string {
 }
 
 function parse(payload: string): Decision {
-  const decision: Partial<Decision> | null = JSON.parse(payload)
+  const decision: Decision | null = JSON.parse(payload)
   if (decision?.outcome === 'allowed' && typeof decision.principal?.tenant?.id === 'string')
     return { outcome: 'allowed', principal: decision.principal }
   if (decision?.outcome === 'refused' && (decision.status === 401 || decision.status === 403))
@@ -74,5 +77,7 @@ function parse(payload: string): Decision {
       status: decision.status,
       ...(decision.slug === undefined ? {} : { slug: decision.slug }),
     }
+  if (decision?.outcome === 'refused' && decision.status === 429)
+    return { outcome: 'refused', status: 429, headers: { ...decision.headers } }
   throw new DoorFailed('the response is no decision')
 }

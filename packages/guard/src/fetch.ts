@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Guard } from './guard-of.ts'
-import type { Principal } from './principal.ts'
+import type { AnyPrincipal } from './principal.ts'
 import { checkRoutes, type PrincipalOf, type Routes } from './routes.ts'
 
 /**
@@ -36,7 +36,7 @@ export const asked = (request: Request, requestId: string) => ({
 })
 
 /** Returns the response with the ids of its tenant and request, in place of any that it has. */
-export function labelled(response: Response, requestId: string, principal: Principal | null): Response {
+export function labelled(response: Response, requestId: string, principal: AnyPrincipal | null): Response {
   // The headers of a response of `fetch` cannot be changed.
   const copy = new Response(response.body, response)
   copy.headers.set('x-request-id', requestId)

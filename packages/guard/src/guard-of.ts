@@ -14,7 +14,7 @@ import { KeptDecisions } from './kept-decisions.ts'
 import { label, type Result } from './label.ts'
 import type { MiddyRequest } from './middy-request.ts'
 import type { Permission } from './permission.ts'
-import type { Principal } from './principal.ts'
+import type { AnyPrincipal, PrincipalKind, PrincipalOfKind, PrincipalOptions } from './principal.ts'
 import { Refusal, type RefusalKind } from './refusal.ts'
 import { checkRoutes, type PrincipalOf, type Routes } from './routes.ts'
 import { checkStepUp, type StepUpOptions } from './step-up.ts'
@@ -37,13 +37,29 @@ export interface GuardMiddleware<Found> {
   onError(request: MiddyRequest<Found>): void
 }
 
+/** Who may call, and what a session must have proven. An API key is refused where a step-up or no permission is required. */
+export interface AuthorizeOptions<Kind extends PrincipalKind = 'session'>
+  extends StepUpOptions,
+    PrincipalOptions<Kind> {}
+
 export interface Guard {
   /** Returns the principal of a request. Rejects with Refusal. Null requires no permission: every member of the tenant may. */
-  authorize(event: GatewayEvent, permission: Permission | null, options?: StepUpOptions): Promise<Principal>
+  authorize<Kind extends PrincipalKind = 'session'>(
+    event: GatewayEvent,
+    permission: Permission | null,
+    options?: AuthorizeOptions<Kind>,
+  ): Promise<PrincipalOfKind<Kind>>
   /** The same for a request of any server. */
-  authorizeRequest(request: GuardedRequest, permission: Permission | null, options?: StepUpOptions): Promise<Principal>
+  authorizeRequest<Kind extends PrincipalKind = 'session'>(
+    request: GuardedRequest,
+    permission: Permission | null,
+    options?: AuthorizeOptions<Kind>,
+  ): Promise<PrincipalOfKind<Kind>>
   /** The same for a method and a path, by listed routes. Returns null for a public route. */
-  authorizeRoute(request: GuardedRequest & { readonly path: string }, routes: Routes): Promise<Principal | null>
+  authorizeRoute<const Listed extends Routes>(
+    request: GuardedRequest & { readonly path: string },
+    routes: Listed,
+  ): Promise<PrincipalOf<Listed>>
   /** Returns the refusal that an error stands for, also a TenantRefused, or null. For adapters of other servers. */
   refusalOf(error: unknown, requestId?: string): Refusal | null
   /** Returns a handler that calls `handle` for an allowed request of a listed route, and responds to any other itself. */
@@ -54,6 +70,12 @@ export interface Guard {
   /** Returns a middleware for middy. It sets `principal` on the context. */
   middleware<const Listed extends Routes>(routes: Listed): GuardMiddleware<PrincipalOf<Listed>>
 }
+
+interface Credentials {
+  readonly authorization: readonly string[]
+}
+
+type Refused = Extract<Decision, { outcome: 'refused' }>
 
 const DEFAULT_PROBLEM_BASE_URL = 'https://tenantry.example/problems'
 const WARNING = 'TenantryGuard'
@@ -76,7 +98,7 @@ export function guardOf(
     return refusal(requestId, 'unavailable', reason)
   }
 
-  const decide = async (question: Question, mayBeKept: boolean): Promise<Principal> => {
+  const decide = async (question: Question, mayBeKept: boolean): Promise<AnyPrincipal> => {
     const { authorization, request_id: requestId } = question
     if (authorization.length === 0) throw refusal(requestId, 'no-credentials')
     const found = mayBeKept ? kept.find(question) : null
@@ -88,33 +110,52 @@ export function guardOf(
     } catch (error) {
       throw unavailable(requestId, error instanceof DoorFailed ? error.message : 'the decision failed')
     }
-    if (decision.outcome === 'refused') throw refusal(requestId, kindOf(decision, authorization))
+    if (decision.outcome === 'refused') throw refusedBy(decision, question)
+    // The type of the principal follows from the kinds that were asked for.
+    if (!question.principals.includes(decision.principal.kind)) throw refusal(requestId, 'forbidden')
     if (mayBeKept) kept.keep(question, decision.principal, askedAt)
     return decision.principal
   }
-  const isKept = (method: string, { step_up_seconds: seconds }: Question): boolean =>
-    maxStaleSeconds > 0 && method === 'GET' && seconds === null
+  const refusedBy = (decision: Refused, { authorization, request_id: requestId }: Question): Refusal =>
+    decision.status === 429
+      ? new Refusal('rate-limited', { requestId, problemBaseUrl, headers: decision.headers })
+      : refusal(requestId, kindOf(decision, authorization))
 
-  const authorize: Guard['authorize'] = async (event, permission, options = {}) => {
-    const asked = { authorization: credentialsOf(event), permission, request_id: requestIdOf(event) }
-    const question = { ...asked, step_up_seconds: checkStepUp(options) }
-    return decide(question, isKept(methodOf(event), question))
+  const askAbout = async (
+    { authorization, method, requestId }: Required<Pick<GuardedRequest, 'method' | 'requestId'>> & Credentials,
+    permission: Permission | null,
+    options: AuthorizeOptions<PrincipalKind>,
+  ): Promise<AnyPrincipal> => {
+    const question: Question = {
+      authorization,
+      permission,
+      principals: options.principals ?? ['session'],
+      step_up_seconds: checkStepUp(options),
+      request_id: requestId,
+    }
+    return decide(question, maxStaleSeconds > 0 && method === 'GET' && question.step_up_seconds === null)
   }
+
+  // `decide` returns no principal of another kind.
+  const authorize: Guard['authorize'] = async (event, permission, options = {}) =>
+    askAbout(
+      { authorization: credentialsOf(event), method: methodOf(event), requestId: requestIdOf(event) },
+      permission,
+      options,
+    ) as never
   const authorizeRequest: Guard['authorizeRequest'] = async (request, permission, options = {}) => {
     const { authorization, method = 'GET', requestId = randomUUID() } = request
-    const asked = { authorization: [authorization ?? []].flat(), permission, request_id: requestId }
-    const question = { ...asked, step_up_seconds: checkStepUp(options) }
-    return decide(question, isKept(method, question))
+    return askAbout({ authorization: [authorization ?? []].flat(), method, requestId }, permission, options) as never
   }
   const authorizeRoute: Guard['authorizeRoute'] = async ({ path, ...request }, routes) => {
     const { requestId = randomUUID(), method = 'GET' } = request
     const required = requiredBy(routes, routeOfPath(method, path, routes))
     if (required === undefined) throw refusal(requestId, 'no-route')
-    if (required === 'public') return null
+    if (required === 'public') return null as never
     const { permission, ...options } = requirementOf(required)
-    return authorizeRequest({ ...request, requestId }, permission, options)
+    return authorizeRequest({ ...request, requestId }, permission, options) as never
   }
-  const authorizeEvent = async (event: GatewayEvent, routes: Routes): Promise<Principal | null> => {
+  const authorizeEvent = async (event: GatewayEvent, routes: Routes): Promise<AnyPrincipal | null> => {
     const required = requiredBy(routes, routeOf(event, routes))
     if (required === undefined) throw refusal(requestIdOf(event), 'no-route')
     if (required === 'public') return null
@@ -139,7 +180,7 @@ export function guardOf(
       return async (event, context) => {
         try {
           const principal = await authorizeEvent(event, routes)
-          // Null only for a public route, and then the type of the handler says so.
+          // What the type of the handler says: null only for a public route, a key only where the routes accept one.
           return label(await handle(event, principal as never, context), event, principal)
         } catch (error) {
           const refused = refusalOf(error, requestIdOf(event))
@@ -151,7 +192,7 @@ export function guardOf(
     },
     middleware: (routes) => {
       checkRoutes(routes)
-      const principals = new WeakMap<object, Principal>()
+      const principals = new WeakMap<object, AnyPrincipal>()
       const labelled = (request: { event: GatewayEvent; response?: unknown }): void => {
         const { response } = request
         if (typeof response !== 'object' || response === null) return
@@ -187,7 +228,7 @@ const isTenantRefused = (error: unknown): error is TenantRefused =>
   error instanceof Error && error.name === 'TenantRefused' && 'status' in error
 
 function kindOf(
-  { status, slug }: Extract<Decision, { outcome: 'refused' }>,
+  { status, slug }: Extract<Refused, { status: 401 | 403 }>,
   [first = '']: readonly string[],
 ): RefusalKind {
   if (status === 401) return /^bearer( |$)/i.test(first) ? 'invalid-token' : 'no-credentials'

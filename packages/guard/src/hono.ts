@@ -1,21 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import type { MiddlewareHandler } from 'hono'
 import { asked, labelled } from './fetch.ts'
-import type { Guard } from './guard-of.ts'
+import type { AuthorizeOptions, Guard } from './guard-of.ts'
 import type { Permission } from './permission.ts'
-import type { Principal } from './principal.ts'
-import type { StepUpOptions } from './step-up.ts'
+import type { PrincipalKind, PrincipalOfKind } from './principal.ts'
 
 /**
  * Returns a middleware of Hono for the routes behind it: it sets `c.var.principal`, or responds itself. Null requires no permission.
  * It also responds when the database refuses a transaction of the handler (TenantRefused).
  */
 export const requirePermission =
-  (
+  <Kind extends PrincipalKind = 'session'>(
     guard: Guard,
     permission: Permission | null,
-    options: StepUpOptions = {},
-  ): MiddlewareHandler<{ Variables: { principal: Principal } }> =>
+    options: AuthorizeOptions<Kind> = {},
+  ): MiddlewareHandler<{ Variables: { principal: PrincipalOfKind<Kind> } }> =>
   async (c, next) => {
     const requestId = randomUUID()
     try {

@@ -1,25 +1,25 @@
 import { createHash } from 'node:crypto'
-import type { Principal } from './principal.ts'
+import type { AnyPrincipal } from './principal.ts'
 import type { Question } from './door.ts'
 
 const MOST = 1000
 
 /** Keeps positive decisions for some seconds, under a hash of the token: no token is kept. */
 export class KeptDecisions {
-  readonly #kept = new Map<string, { readonly principal: Principal; readonly until: number }>()
+  readonly #kept = new Map<string, { readonly principal: AnyPrincipal; readonly until: number }>()
   readonly #keepMs: number
 
   constructor(keepMs: number) {
     this.#keepMs = keepMs
   }
 
-  find(question: Question): Principal | null {
+  find(question: Question): AnyPrincipal | null {
     const found = this.#kept.get(keyOf(question))
     return found !== undefined && performance.now() < found.until ? found.principal : null
   }
 
   /** `askedAt` is the time before the question was asked, so that the age counts from the check. */
-  keep(question: Question, principal: Principal, askedAt: number): void {
+  keep(question: Question, principal: AnyPrincipal, askedAt: number): void {
     const key = keyOf(question)
     this.#kept.delete(key)
     this.#kept.set(key, { principal, until: askedAt + this.#keepMs })
@@ -31,7 +31,7 @@ export class KeptDecisions {
   }
 }
 
-const keyOf = ({ authorization, permission }: Question): string =>
+const keyOf = ({ authorization, permission, principals }: Question): string =>
   createHash('sha256')
-    .update(JSON.stringify([authorization, permission]))
+    .update(JSON.stringify([authorization, permission, principals]))
     .digest('base64')

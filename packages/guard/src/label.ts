@@ -1,5 +1,5 @@
 import { type GatewayEvent, requestIdOf, wantsHeaderLists } from './event.ts'
-import type { Principal } from './principal.ts'
+import type { AnyPrincipal } from './principal.ts'
 
 /** What a handler returns. */
 export interface Result {
@@ -12,7 +12,7 @@ export interface Result {
 export function label<Response extends Result>(
   response: Response,
   event: GatewayEvent,
-  principal: Principal | null,
+  principal: AnyPrincipal | null,
 ): Response {
   const labels: Record<string, string> = { 'x-request-id': requestIdOf(event) }
   if (principal !== null) labels['x-tenant-id'] = principal.tenant.id

@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
 import type { Permission } from './permission.ts'
-import type { Principal } from './principal.ts'
+import type { AnyPrincipal } from './principal.ts'
 import { type Entry, inTenant, type TransactionOptions } from './tenant-transaction.ts'
 
 export { TenantRefused, type TransactionOptions } from './tenant-transaction.ts'
@@ -16,7 +16,7 @@ export type TenantClient = Pick<ClientBase, 'query'>
  */
 export const readInTenant = <T>(
   pool: Pool,
-  principal: Pick<Principal, 'proof'>,
+  principal: Pick<AnyPrincipal, 'proof'>,
   work: (client: TenantClient) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> => transaction(pool, { ...options, mode: 'read only', principal, permission: null }, work)
@@ -27,7 +27,7 @@ export const readInTenant = <T>(
  */
 export const writeInTenant = <T>(
   pool: Pool,
-  principal: Pick<Principal, 'proof'>,
+  principal: Pick<AnyPrincipal, 'proof'>,
   permission: Permission,
   work: (client: TenantClient) => Promise<T>,
   options: TransactionOptions = {},

@@ -1,6 +1,6 @@
 import type postgres from 'postgres'
 import type { Permission } from './permission.ts'
-import type { Principal } from './principal.ts'
+import type { AnyPrincipal } from './principal.ts'
 import { type Entry, inTenant, type TransactionOptions } from './tenant-transaction.ts'
 
 export { TenantRefused, type TransactionOptions } from './tenant-transaction.ts'
@@ -15,7 +15,7 @@ export type TenantSql = postgres.ISql
  */
 export const readInTenant = <T>(
   sql: postgres.Sql,
-  principal: Pick<Principal, 'proof'>,
+  principal: Pick<AnyPrincipal, 'proof'>,
   work: (sql: TenantSql) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> => transaction(sql, { ...options, mode: 'read only', principal, permission: null }, work)
@@ -26,7 +26,7 @@ export const readInTenant = <T>(
  */
 export const writeInTenant = <T>(
   sql: postgres.Sql,
-  principal: Pick<Principal, 'proof'>,
+  principal: Pick<AnyPrincipal, 'proof'>,
   permission: Permission,
   work: (sql: TenantSql) => Promise<T>,
   options: TransactionOptions = {},

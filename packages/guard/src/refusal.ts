@@ -4,6 +4,7 @@ import {
   Problem,
   problemBody,
   problemTitle,
+  tooMany,
   unauthorized,
   unavailable,
 } from '../../../shared/base/problem.ts'
@@ -30,16 +31,18 @@ export type RefusalKind =
   | 'forbidden'
   | 'tenant-not-selected'
   | 'step-up-required'
+  | 'rate-limited'
   | 'no-route'
   | 'unavailable'
 
 /** Every refusal, as Tenantry's own responses have it. */
-const REFUSALS: Readonly<Record<RefusalKind, () => Problem>> = {
+const REFUSALS: Readonly<Record<RefusalKind, (headers: Readonly<Record<string, string>>) => Problem>> = {
   'no-credentials': () => unauthorized('no credentials'),
   'invalid-token': () => unauthorized('invalid token', true),
   forbidden: () => forbidden('forbidden'),
   'tenant-not-selected': () => new Problem('tenant-not-selected'),
   'step-up-required': () => new Problem('step-up-required'),
+  'rate-limited': (headers) => tooMany(headers),
   'no-route': () => notFound('no route'),
   unavailable: () => unavailable(null),
 }
@@ -54,9 +57,20 @@ export class Refusal extends Error {
 
   constructor(
     kind: RefusalKind,
-    { requestId, problemBaseUrl, reason }: { requestId: string; problemBaseUrl: string; reason?: string },
+    {
+      requestId,
+      problemBaseUrl,
+      reason,
+      headers = {},
+    }: {
+      requestId: string
+      problemBaseUrl: string
+      reason?: string
+      /** Those of a limit. */
+      headers?: Readonly<Record<string, string>>
+    },
   ) {
-    const problem = REFUSALS[kind]()
+    const problem = REFUSALS[kind](headers)
     super(reason ?? problemTitle(problem))
     this.status = problem.status
     this.headers = {

@@ -1,9 +1,9 @@
-import type { Principal } from './principal.ts'
+import type { AnyPrincipal } from './principal.ts'
 import { checkStepUp, type StepUpOptions } from './step-up.ts'
 
 const MEANINGS = {
-  401: 'the session is no longer live in the tenant',
-  403: 'the session has selected another tenant, or its role no longer holds the permission',
+  401: 'the session or API key is no longer live in the tenant',
+  403: 'the session has selected another tenant, or its role or the API key does not hold the permission',
   'step-up-required': 'the session has not signed in or stepped up lately',
   503: 'this database did not seal the proof: it is the database of another stage, or its seal was renewed since',
 } as const
@@ -39,7 +39,7 @@ export interface TransactionOptions extends StepUpOptions {
 
 export interface Entry extends TransactionOptions {
   readonly mode: 'read only' | 'read write'
-  readonly principal: Pick<Principal, 'proof'>
+  readonly principal: Pick<AnyPrincipal, 'proof'>
   readonly permission: string | null
 }
 

@@ -4,7 +4,8 @@ import type { Endpoint } from '#shared/http/endpoint.ts'
 import { rateLimited } from '#shared/http/rate-limited.ts'
 import { type Middleware, matched } from '#shared/http/request.ts'
 import { countMetric } from '#shared/base/metrics.ts'
-import { authenticateKey } from '#shared/identity/api-key-queries.ts'
+import { authenticateKey, isLimited } from '#shared/identity/api-key-queries.ts'
+import { checkKey } from '#shared/identity/check-key.ts'
 import {
   checkSession,
   type SentCredential,
@@ -14,7 +15,6 @@ import {
 import type { Principal } from '#shared/identity/session.ts'
 import { authenticate } from '#shared/identity/session-queries.ts'
 import type { Runtime } from '#shared/lambda/runtime.ts'
-import { tokenHashes } from '#shared/secret/secret.ts'
 
 /**
  * Resolves the session token or the API key to the principal, in one statement. Every cause of refusal gets the same 401. A live key on a
@@ -46,15 +46,8 @@ async function check(
   { kind, token }: SentCredential,
 ): Promise<Principal | Unauthenticated> {
   if (kind === 'session') return checkSession(runtime, token, authenticate)
-  const { database, config } = runtime
-  const found =
-    route === SHOWS_SESSION
-      ? null
-      : await authenticateKey(database.call.repeatable, tokenHashes(runtime, token), config.apiKey.limit)
-  if (found === null) return { cause: 'unknown', reason: 'no live API key has this text', tokenSent: true }
-  if ('kind' in found) return found
-  throw rateLimited({
-    limit: { name: 'api-key', limit: config.apiKey.limit, windowSeconds: 60 },
-    retryAfterSeconds: found.retryAfterSeconds,
-  })
+  if (route === SHOWS_SESSION) return { cause: 'unknown', reason: 'an API key has no session', tokenSent: true }
+  const found = await checkKey(runtime, token, authenticateKey)
+  if (isLimited(found)) throw rateLimited(found)
+  return found
 }
