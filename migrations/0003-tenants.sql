@@ -32,8 +32,7 @@ alter table app.tenants
 select app.enforce_tenant('app.tenants', 'id');
 
 -- SELECT … FOR NO KEY UPDATE requires UPDATE on some column. app.keep_an_owner (0006) takes that lock for a change of a member.
-grant select, update (legal_name, timezone, currency, settings, updated_at, second_factor_managers_from, second_factor_everyone_from)
-  on app.tenants to identity_app;
+grant select, update (legal_name, timezone, currency, settings, updated_at) on app.tenants to identity_app;
 
 -- The worker calls no vendor for a tenant that is not open.
 grant select (id, status) on app.tenants to identity_worker;
@@ -53,7 +52,8 @@ grant select on app.tenants to identity_resolver;
 -- app.accept_invitation (0024) take such locks.
 create policy gate on app.tenants to identity_gate using (true);
 comment on policy gate on app.tenants is 'checks the tenant of a session';
-grant select, update (settings, invitations_stopped_at) on app.tenants to identity_gate;
+grant select, update (settings, invitations_stopped_at, updated_at, second_factor_managers_from, second_factor_everyone_from)
+  on app.tenants to identity_gate;
 
 -- Returns whether members may work in a tenant of this status. No other place lists the open statuses. Postgres inlines
 -- this function, so a condition with it has the same cost and indexes as the list itself.
@@ -68,6 +68,12 @@ create function app.is_manager(p_permissions jsonb) returns boolean
   language sql immutable parallel safe
   return p_permissions ?| array['*', 'member.manage', 'vendor.manage', 'company.write'];
 comment on function app.is_manager is 'callers: identity_resolver, identity_gate';
+
+-- Returns whom a tenant with these dates asks for a second factor: `none`, `managers` or `everyone`.
+create function app.policy_of(p_managers_from timestamptz, p_everyone_from timestamptz) returns text
+  language sql immutable parallel safe
+  return case when p_everyone_from is not null then 'everyone' when p_managers_from is not null then 'managers' else 'none' end;
+comment on function app.policy_of is 'callers: identity_app, identity_gate';
 
 -- Returns from when on a tenant with these dates asks somebody with these permissions for a second factor, or null.
 create function app.second_factor_from(p_managers_from timestamptz, p_everyone_from timestamptz, p_permissions jsonb) returns timestamptz
@@ -87,4 +93,4 @@ comment on table app.tenants is
   'invitations_stopped_at, invitations_counted_from, second_factor_managers_from, second_factor_everyone_from; '
   'kept: always, as the record of who did what';
 
-select app.give('app.is_open', 'app.is_manager', 'app.second_factor_from', 'app.asks_second_factor');
+select app.give('app.is_open', 'app.is_manager', 'app.policy_of', 'app.second_factor_from', 'app.asks_second_factor');

@@ -89,20 +89,18 @@ create function app.lock_of_role(p_role integer) returns bigint
   return hashtextextended('role ' || p_role, 0);
 comment on function app.lock_of_role is 'callers: identity_gate';
 
--- Before a role loses a permission, it waits for the writes in progress of all who have the role, and blocks later ones: app.enter_to_write
--- shares the lock. The second update sees the roles that the first one waited for. Only a role of the platform can be a base.
+-- Before a role changes, it waits for the writes in progress of all who have the role, and blocks later ones: app.enter_to_write shares the
+-- lock. A permission more may be one for which a tenant asks for a second factor. The second update sees the roles that the first one waited for. Only a role of the platform can be a base.
 create function app.update_permissions() returns trigger
   language plpgsql security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
 begin
-  if tg_op = 'DELETE' then
-    perform pg_advisory_xact_lock(app.lock_of_role(l.id))
-       from (select r.id from app.roles r
-              where r.id in (select c.role_id from changed c) or r.based_on in (select c.role_id from changed c where c.tenant_id is null)
-              order by r.id) l;
-  end if;
+  perform pg_advisory_xact_lock(app.lock_of_role(l.id))
+     from (select r.id from app.roles r
+            where r.id in (select c.role_id from changed c) or r.based_on in (select c.role_id from changed c where c.tenant_id is null)
+            order by r.id) l;
   update app.roles r set permissions = r.permissions where r.id in (select c.role_id from changed c);
   if exists (select from changed c where c.tenant_id is null) then
     update app.roles r set permissions = r.permissions where r.based_on in (select c.role_id from changed c);

@@ -323,7 +323,8 @@ begin
                join app.memberships m on m.tenant_id = t.id and m.user_id = v_user and m.revoked_at is null
                join app.roles r on r.id = m.role_id
                join app.sessions s on s.id = v_session and s.second_factor_at is null
-              where t.id = p_tenant and app.asks_second_factor(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions)) then
+              where t.id = p_tenant
+                and app.second_factor_from(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions) <= clock_timestamp()) then
     raise exception 'the tenant asks for a second factor' using errcode = 'TN427';
   end if;
   if v_previous is distinct from p_tenant then

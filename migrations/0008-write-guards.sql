@@ -2,7 +2,7 @@
 -- again. No write commits after the service has confirmed a revocation, a change of role or the loss of a permission.
 --
 -- Lock order, for every transaction: tenant row, user (advisory), user in a tenant (advisory), membership row, session row, role
--- (advisory); of an API key: tenant row, keys of the tenant (advisory), key (advisory), key row.
+-- (advisory), writes without a second factor (advisory); of an API key: tenant row, keys of the tenant (advisory), key (advisory), key row.
 -- A transaction that takes these locks in another order can deadlock.
 --
 -- Row locks alone are not enough. While a change waits for a row, later FOR SHARE locks still succeed. So a user who never
@@ -114,6 +114,13 @@ create function app.lock_member(p_user uuid) returns void
   return pg_advisory_xact_lock(hashtextextended(app.current_tenant()::text || p_user::text, 0));
 comment on function app.lock_member is 'callers: identity_app';
 
+-- Returns the key of the advisory lock that the writes of sessions without a second factor share in a tenant. Who makes the tenant ask for one
+-- waits for it (app.change_second_factor_policy).
+create function app.lock_of_one_factor(p_tenant uuid) returns bigint
+  language sql immutable
+  return hashtextextended('one factor ' || p_tenant, 0);
+comment on function app.lock_of_one_factor is 'callers: identity_gate';
+
 -- Raises TN428 when a session has not stepped up in the last p_seconds. Null requires no step-up.
 create function app.check_step_up(p_stepped_up_at timestamptz, p_seconds integer) returns void
   language plpgsql volatile
@@ -127,7 +134,8 @@ end
 $$;
 comment on function app.check_step_up is 'callers: identity_gate';
 
--- Sets the tenant and the actor of a ticket for a write. Raises TN401 when the session or its membership is no longer live in the tenant,
+-- Sets the tenant and the actor of a ticket for a write. Raises TN401 when the session or its membership is no longer live in the tenant, also
+-- because the tenant asks for a second factor by now. Raises
 -- TN403 when the role changed, lacks the permission, or the session has selected another tenant, and then TN428 when it has not stepped up
 -- in the last p_step_up_seconds.
 --   p_exclusive  also locks the tenant, so that writes that depend on other members' rows take turns. One that manages members
@@ -192,12 +200,15 @@ begin
   if not found then
     raise exception 'the role no longer holds the permission' using errcode = 'TN403';
   end if;
-  -- The request may have been checked before the date of the policy.
-  if v_second_factor_at is null
-     and exists (select from app.tenants t join app.roles r on r.id = v_role
-                  where t.id = v_ticket.tenant_id
-                    and app.asks_second_factor(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions)) then
-    raise exception 'the tenant asks for a second factor' using errcode = 'TN401';
+  -- The request may have been checked before the date of the policy. So may the transaction have begun, and have waited for the lock.
+  if v_second_factor_at is null then
+    perform pg_advisory_xact_lock_shared(app.lock_of_one_factor(v_ticket.tenant_id));
+    perform from app.tenants t join app.roles r on r.id = v_role
+      where t.id = v_ticket.tenant_id
+        and app.second_factor_from(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions) <= clock_timestamp();
+    if found then
+      raise exception 'the tenant asks for a second factor' using errcode = 'TN401';
+    end if;
   end if;
   perform app.check_step_up(v_stepped_up_at, p_step_up_seconds);
   perform app.set_tenant(v_ticket.tenant_id, v_ticket.user_id);
@@ -258,4 +269,4 @@ comment on function app.operator_ticket is
   'owner: identity_gate; proof: none; callers: identity_operator; definer: seals a ticket';
 
 select app.give(
-  'app.mark_revocation', 'app.end_blockers', 'app.lock_user', 'app.lock_member', 'app.check_step_up', 'app.enter_to_write', 'app.enter_session', 'app.operator_ticket');
+  'app.mark_revocation', 'app.end_blockers', 'app.lock_user', 'app.lock_member', 'app.lock_of_one_factor', 'app.check_step_up', 'app.enter_to_write', 'app.enter_session', 'app.operator_ticket');

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isIP, Socket } from 'node:net'
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls'
 import * as v from 'valibot'
 import { readSecret, type SecretVersion } from '#shared/secret/secrets-manager.ts'
@@ -53,6 +54,18 @@ export function clientOptions({ host, port, dbname, username, password }: Login,
     database: dbname,
     username,
     password,
-    ssl: trust === null ? false : { secureContext: trust, host },
+    ssl: trust === null ? false : { secureContext: trust, host, ...(isIP(host) === 0 ? { servername: host } : {}) },
+    socket: () => socketTo(host, port),
   }
+}
+
+/**
+ * Returns a socket that connects in a moment. It sends without delay: by default, the system would hold a commit back until the
+ * server has acknowledged the packet before it.
+ */
+function socketTo(host: string, port: number): Socket {
+  const socket = new Socket().setNoDelay(true)
+  // The library listens for errors by then.
+  setImmediate(() => socket.connect(port, host))
+  return socket
 }

@@ -1,5 +1,6 @@
 import type { Device } from '#shared/schema/device.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
+import { FACTOR_CHANGES } from '#shared/mail/factor-changes.ts'
 import type { FactorChange, KeyReason } from '#shared/queue/kinds.ts'
 import type { Language } from '#shared/schema/language.ts'
 
@@ -43,61 +44,6 @@ interface Facts {
 
 type MailTexts = { readonly [Kind in keyof Facts]: (facts: Facts[Kind]) => Words }
 
-type ChangeTexts = Readonly<Record<FactorChange, readonly [subject: string, sentence: string]>>
-
-const EN_CHANGES: ChangeTexts = {
-  'app-added': [
-    'An authenticator app was added',
-    'An authenticator app was added. The password alone does not sign in any more.',
-  ],
-  'app-replaced': [
-    'Your authenticator app was replaced',
-    'Another authenticator app was set up. Codes of the previous one no longer work.',
-  ],
-  'app-removed': [
-    'Your authenticator app was removed',
-    'The authenticator app was removed, and the other sessions were ended.',
-  ],
-  'codes-renewed': ['You have new recovery codes', 'New recovery codes were made. The previous ones no longer work.'],
-  'codes-voided': [
-    'Your recovery codes no longer work',
-    'The service has ended your recovery codes. Make new ones on the page “Second step” of your account.',
-  ],
-  'code-used': ['A recovery code was used', 'One of the recovery codes was used. It does not work again.'],
-  'wrong-codes': [
-    'A stranger may know your password',
-    'Somebody entered the password, and then only wrong codes. They did not get in.',
-  ],
-}
-
-const ES_CHANGES: ChangeTexts = {
-  'app-added': [
-    'Se añadió una aplicación de autenticación',
-    'Se añadió una aplicación de autenticación. La contraseña sola ya no basta para entrar.',
-  ],
-  'app-replaced': [
-    'Se sustituyó su aplicación de autenticación',
-    'Se configuró otra aplicación de autenticación. Los códigos de la anterior ya no funcionan.',
-  ],
-  'app-removed': [
-    'Se quitó su aplicación de autenticación',
-    'La aplicación de autenticación se quitó y las demás sesiones se cerraron.',
-  ],
-  'codes-renewed': [
-    'Tiene códigos de recuperación nuevos',
-    'Se crearon códigos de recuperación nuevos. Los anteriores ya no funcionan.',
-  ],
-  'codes-voided': [
-    'Sus códigos de recuperación ya no funcionan',
-    'El servicio ha anulado sus códigos de recuperación. Cree otros nuevos en la página «Segundo paso» de su cuenta.',
-  ],
-  'code-used': ['Se usó un código de recuperación', 'Se usó uno de los códigos de recuperación. No funciona otra vez.'],
-  'wrong-codes': [
-    'Puede que un extraño conozca su contraseña',
-    'Alguien introdujo la contraseña y después solo códigos incorrectos. No consiguió entrar.',
-  ],
-}
-
 // A mail program shows subject and first paragraph in its list. Those of an invitation name the shop and a verified address, and
 // no text that a user chose: the platform signs the mail.
 const en: MailTexts = {
@@ -139,8 +85,8 @@ const en: MailTexts = {
     label: 'Set a new password',
   }),
   secondFactor: ({ account, platform, change, at }) => ({
-    subject: EN_CHANGES[change][0],
-    paragraphs: [EN_CHANGES[change][1], `It happened in the account ${account} of ${platform} on ${at}.`],
+    subject: FACTOR_CHANGES.en[change][0],
+    paragraphs: [FACTOR_CHANGES.en[change][1], `It happened in the account ${account} of ${platform} on ${at}.`],
     label: 'If it was not you, set a new password',
   }),
   secondFactorSetup: ({ account, platform, code }) => ({
@@ -250,8 +196,8 @@ const es: MailTexts = {
     label: 'Crear una contraseña nueva',
   }),
   secondFactor: ({ account, platform, change, at }) => ({
-    subject: ES_CHANGES[change][0],
-    paragraphs: [ES_CHANGES[change][1], `Ocurrió en la cuenta ${account} de ${platform} el ${at}.`],
+    subject: FACTOR_CHANGES.es[change][0],
+    paragraphs: [FACTOR_CHANGES.es[change][1], `Ocurrió en la cuenta ${account} de ${platform} el ${at}.`],
     label: 'Si no fue usted, cree una contraseña nueva',
   }),
   secondFactorSetup: ({ account, platform, code }) => ({

@@ -1,20 +1,31 @@
+import type { TicketRun } from '#shared/db/calls.ts'
+import { sourceValue } from '#shared/db/composite.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
+import type { Ticket } from '#shared/identity/ticket.ts'
+import type { RequestSource } from '#shared/schema/client.ts'
 import type { OwnTenant } from './tenant.ts'
 
-const WIRE = 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'
+type TenantRow = Omit<OwnTenant, 'second_factor_policy'> & {
+  readonly require: Policy['require']
+  readonly managers_from: string | null
+  readonly everyone_from: string | null
+}
+type Policy = OwnTenant['second_factor_policy']
+
+const tenantOf = ({ require, managers_from, everyone_from, ...tenant }: TenantRow): OwnTenant => ({
+  ...tenant,
+  second_factor_policy: { require, managers_from, everyone_from },
+})
 
 /** Returns the tenant of the transaction. */
 export async function findTenant(sql: TenantTransaction): Promise<OwnTenant> {
-  const [tenant] = await sql<OwnTenant>`
+  const [tenant] = await sql<TenantRow>`
     select id, slug, legal_name, status, timezone, currency, settings, updated_at,
-           jsonb_build_object(
-             'require', case when second_factor_everyone_from is not null then 'everyone'
-                             when second_factor_managers_from is not null then 'managers' else 'none' end,
-             'managers_from', to_char(second_factor_managers_from at time zone 'UTC', ${WIRE}),
-             'everyone_from', to_char(second_factor_everyone_from at time zone 'UTC', ${WIRE})) as second_factor_policy
+           app.policy_of(second_factor_managers_from, second_factor_everyone_from) as require,
+           second_factor_managers_from as managers_from, second_factor_everyone_from as everyone_from
       from app.tenants where id = (select app.current_tenant())`
   if (tenant === undefined) throw new Error('the tenant of the transaction is gone')
-  return tenant
+  return tenantOf(tenant)
 }
 
 /** Returns whether Postgres knows the time zone by exactly this name. */
@@ -34,18 +45,20 @@ export async function updateTenant(sql: TenantTransaction, tenant: OwnTenant): P
   return { ...tenant, ...changed }
 }
 
-/** Sets whom the tenant asks for a second factor, and from when on. A date that stands only moves earlier. */
+/** Sets whom the ticket's tenant asks for a second factor, and from when on: see app.change_second_factor_policy. */
 export async function setSecondFactorPolicy(
-  sql: TenantTransaction,
-  { require, graceDays }: { require: OwnTenant['second_factor_policy']['require']; graceDays: number },
+  call: TicketRun,
+  ticket: Ticket,
+  wanted: { require: Policy['require']; graceDays: number; stepUpSeconds: number; source: RequestSource },
 ): Promise<OwnTenant> {
-  await sql`
-    update app.tenants
-       set second_factor_managers_from = case when ${require} <> 'none'
-             then least(second_factor_managers_from, now() + make_interval(days => ${graceDays})) end,
-           second_factor_everyone_from = case when ${require} = 'everyone'
-             then least(second_factor_everyone_from, now() + make_interval(days => ${graceDays})) end,
-           updated_at = clock_timestamp()
-     where id = (select app.current_tenant())`
-  return findTenant(sql)
+  const [changed] = await ticket.present(
+    (bytes) => call<TenantRow>`
+      select id, slug, legal_name, status, timezone, currency, settings, updated_at,
+             app.policy_of(second_factor_managers_from, second_factor_everyone_from) as require,
+             second_factor_managers_from as managers_from, second_factor_everyone_from as everyone_from
+        from app.change_second_factor_policy(
+          ${bytes}, ${wanted.require}, ${wanted.graceDays}, ${wanted.stepUpSeconds}, ${sourceValue(wanted.source)}::app.source)`,
+  )
+  if (changed === undefined) throw new Error('app.change_second_factor_policy returned no row')
+  return tenantOf(changed)
 }

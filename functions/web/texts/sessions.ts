@@ -9,6 +9,7 @@ const en = {
   used: 'Last used',
   current: 'This session',
   end: 'End',
+  count: (count: number) => `${count} sessions`,
   endOthers: 'End all other sessions',
   endOthersTitle: 'End all other sessions?',
   endOthersText: 'Every other browser and device has to sign in again. You stay signed in here.',
@@ -36,6 +37,7 @@ const es: typeof en = {
   used: 'Último uso',
   current: 'Esta sesión',
   end: 'Terminar',
+  count: (count) => `${count} sesiones`,
   endOthers: 'Terminar todas las demás sesiones',
   endOthersTitle: '¿Terminar todas las demás sesiones?',
   endOthersText:

@@ -8,18 +8,27 @@ interface Column<Row> {
   readonly cell: (row: Row) => Content
 }
 
-/** A table. The first column names the row. `caption` is its title for those who hear the page: a heading shows it to the others. */
+/**
+ * A table. The first column names the row. `caption` is its title for those who hear the page: a heading shows it to the others. `below` is
+ * what a row opens.
+ */
 export const table = <Row>(
-  parts: { readonly caption: string; readonly columns: readonly [Column<Row>, ...Column<Row>[]] },
+  parts: {
+    readonly caption: string
+    readonly columns: readonly [Column<Row>, ...Column<Row>[]]
+    readonly below?: (row: Row) => Content
+  },
   rows: readonly Row[],
 ): Html => {
   const [first, ...others] = parts.columns
+  const below = (content: Content) =>
+    content !== null && html`<tr class="below"><td colspan="${parts.columns.length}">${content}</td></tr>`
   return html`<table>
 <caption><span class="unseen">${parts.caption}</span></caption>
 <thead><tr>${parts.columns.map(({ head }) => html`<th scope="col">${head}</th>`)}</tr></thead>
 <tbody>${rows.map(
     (row) =>
-      html`<tr><th scope="row">${first.cell(row)}</th>${others.map(({ head, cell }) => html`<td data-label="${head}">${cell(row)}</td>`)}</tr>`,
+      html`<tr><th scope="row">${first.cell(row)}</th>${others.map(({ head, cell }) => html`<td data-label="${head}">${cell(row)}</td>`)}</tr>${below(parts.below?.(row) ?? null)}`,
   )}</tbody>
 </table>`
 }

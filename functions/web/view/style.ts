@@ -118,6 +118,8 @@ thead th,td{overflow-wrap:break-word}
 td:not(:has(.actions)){max-width:14rem}
 td>time{white-space:nowrap}
 tbody th{font-weight:600;min-width:12rem}
+td>details table{margin:.5rem 0 0}
+.below td{border-top:0;padding-top:0;max-width:none!important}
 td>p{max-width:16rem}
 tbody th .quiet{display:block;font-weight:400}
 .qr{display:block;width:100%;max-width:15rem;height:auto;margin:0 0 1rem;border-radius:.5rem}

@@ -1,4 +1,4 @@
-import type { Option } from '#web/view/form.ts'
+import type { Option } from '#web/view/choices.ts'
 import { kept } from '#web/view/kept.ts'
 
 /** ICU keeps the first spelling of a zone for ever: the present spelling of each that the IANA database has renamed. */

@@ -1,11 +1,14 @@
 import { connect, createServer, type Socket } from 'node:net'
 import type { Faults } from '#infra/local/faults.ts'
 import { listen } from '#infra/local/listen.ts'
-import { createFrameScanner } from './postgres-frames.ts'
+import { createFrameScanner, EXECUTE, QUERY, READY_FOR_QUERY, SYNC, TERMINATE } from './postgres-frames.ts'
 
 export interface PostgresWire {
   readonly port: number
-  /** Returns the number of Query and Execute messages, and how often the server had to reply before the client went on. */
+  /**
+   * Returns the number of Query and Execute messages, and how often the client waited for the server before it went on. What it
+   * sends while a reply is owed counts as sent together, in however many packets.
+   */
   counts(): { statements: number; roundTrips: number }
   close(): Promise<void>
 }
@@ -19,7 +22,8 @@ export interface PostgresWireOptions {
   readonly faults?: Faults
 }
 
-const TERMINATE = 0x58
+// The one byte by which a server answers whether it encrypts.
+const ENCRYPTION_ANSWER_BYTES = 1
 
 interface Connection {
   readonly hangs: () => boolean
@@ -39,9 +43,12 @@ export async function startPostgresWire(options: PostgresWireOptions): Promise<P
 
   const join = (client: Socket): Connection => {
     const upstream = connect({ host, port, noDelay: true })
-    const scanner = createFrameScanner()
+    const scanner = createFrameScanner('client')
+    const replies = createFrameScanner('server')
     let hung = false
     let clientsTurn = true
+    // How many messages the server has yet to answer by ReadyForQuery. It sends one more at the start, which answers none.
+    let owed = 0
 
     const toServer = createDelayLine((chunk) => {
       if (!upstream.write(chunk)) client.pause()
@@ -51,13 +58,21 @@ export async function startPostgresWire(options: PostgresWireOptions): Promise<P
       const leaves = scanner.atBoundary() && chunk[0] === TERMINATE
       if (clientsTurn && !leaves) counts.roundTrips += 1
       clientsTurn = false
-      const statements = scanner.scan(chunk)
+      let statements = 0
+      scanner.scan(chunk, (type) => {
+        if (type === QUERY || type === EXECUTE) statements += 1
+        if (type === QUERY || type === SYNC) owed += 1
+      })
       counts.statements += statements
       faults?.count('postgres', statements)
       toServer.push(chunk, faults?.draw('postgres') === 'slow' ? faults.current('postgres').ms : 0)
     })
     upstream.on('data', (chunk: Buffer) => {
-      clientsTurn = true
+      if (chunk.length > ENCRYPTION_ANSWER_BYTES || !replies.atBoundary())
+        replies.scan(chunk, (type) => {
+          if (type === READY_FOR_QUERY) owed = Math.max(0, owed - 1)
+        })
+      clientsTurn ||= owed === 0
       if (!client.write(chunk)) upstream.pause()
     })
     upstream.on('drain', () => hung || client.resume())

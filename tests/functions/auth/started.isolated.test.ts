@@ -2,7 +2,7 @@ import { afterAll, expect, it, vi } from 'vitest'
 
 vi.hoisted(() => {
   process.env['POWERTOOLS_LOG_LEVEL'] = 'INFO'
-  for (const name of ['DATABASE', 'PEPPER', 'MAIL_KEY', 'CACHE'])
+  for (const name of ['DATABASE', 'PEPPER', 'MAIL_KEY', 'FACTOR_KEY', 'CACHE'])
     process.env[`${name}_SECRET_ID`] = `of-the-test-${name}`
 })
 afterAll(() => vi.restoreAllMocks())

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { expectProblem } from '#tests/support/expect-answer.ts'
 import { newFactorUser } from '#tests/support/factor.ts'
 import { mintSession } from '#tests/support/minted-session.ts'
@@ -132,6 +132,49 @@ describe('the policy of a tenant on second factors', () => {
     await expect(
       service.sql.begin('read only', async (tx) => tx`select app.enter(${proof?.['proof']}, 'deal.read')`),
     ).rejects.toMatchObject({ code: 'TN401' })
+  })
+
+  it('lets no write commit after it whose transaction began before it, and waits for one that has entered', async () => {
+    const { id, slug, sales, ask } = await newShop()
+    const [early, entered] = [await service.sql.reserve(), await service.sql.reserve()]
+    onTestFinished(async () => {
+      for (const sql of [early, entered]) {
+        await sql`rollback`
+        sql.release()
+      }
+    })
+    const ticket = await ticketOf(service.sql, sales.id)
+    const enter = (sql: typeof early) => sql`select app.enter_to_write(${ticket}, 'deal.write', false)`
+    await early`begin`
+    await early`select now()`
+    await entered`begin`
+    await enter(entered)
+    await entered`insert into app.designs (tenant_id, name) values (${id}, 'entered before')`
+    let answered = false
+    const asking = ask('everyone', 0).then((answer) => {
+      answered = true
+      return answer
+    })
+    await vi.waitUntil(
+      async () => (await service.sql`select from pg_locks where locktype = 'advisory' and not granted`).length > 0,
+    )
+    expect(answered).toBe(false)
+    await entered`commit`
+    expect((await asking).status).toBe(200)
+    await expect(enter(early)).rejects.toMatchObject({ code: 'TN401' })
+    // Nor does such a transaction select the tenant.
+    const pending = await mintSession(service.sql, { email: `sales@${slug}.test` })
+    const chooser = await ticketOf(service.sql, pending.id)
+    const begun = await service.sql.reserve()
+    onTestFinished(() => begun.release())
+    await ask('none')
+    await begun`begin`
+    await begun`select now()`
+    await ask('everyone', 0)
+    await expect(
+      begun`select app.select_tenant(${chooser}, ${id}, 60, row('r', null, null)::app.source)`,
+    ).rejects.toMatchObject({ code: 'TN427' })
+    await begun`rollback`
   })
 
   it('keeps the last factor of somebody whom a tenant asks for one, now or later', async () => {

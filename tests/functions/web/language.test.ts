@@ -74,6 +74,7 @@ it('calls the person usted and a deal a pedido, on every page, in every problem 
   const files = [
     ...names.map((name) => new URL(name, folder)),
     new URL('../../../shared/mail/texts.ts', import.meta.url),
+    new URL('../../../shared/mail/factor-changes.ts', import.meta.url),
     new URL('../../../shared/audit/actions.ts', import.meta.url),
     new URL('../../../shared/identity/permissions.ts', import.meta.url),
   ]

@@ -80,6 +80,33 @@ describe('the account pages', () => {
     await here.submit('/account/sessions/end-others')
     expect(here.page.body).toContain('Your other sessions were ended.')
   })
+
+  it('list the sessions of one device in one row, which opens them, and end each by itself', async () => {
+    const here = await web.signedIn('account@acme.test')
+    const device = (userAgent: string, count: number) => web.service.sql`
+      insert into app.sessions (token_key, user_id, csrf_secret, user_agent, idle_expires_at, absolute_expires_at)
+      select sha256((${userAgent}::text || n)::bytea), u.id, sha256('csrf'), ${userAgent}::text || n, now() + interval '1 day', now() + interval '1 day'
+        from app.users u, generate_series(1, ${count}) n where u.email = 'account@acme.test'`
+    await device('Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/14', 3)
+    await device('Mozilla/5.0 (iPhone) Version/18 Mobile/15E148 Safari/60', 1)
+    await device('', 2)
+    const rowHeads = () =>
+      [...here.page.body.matchAll(/<th scope="row">(.*?)(?: <|<\/)/g)].map(([, head = '']) => head.trim())
+    await here.open('/account/sessions')
+    // Each session of a group has no shop. This session has a row of its own.
+    const devices = ['Another program', 'Safari on iPhone', 'Chrome on Windows', 'Another program']
+    expect(rowHeads().filter((head) => head !== 'No shop chosen')).toEqual(devices)
+    const ends = [...here.page.body.matchAll(/action="(\/account\/sessions\/[0-9a-f-]{36}\/end)"/g)].map(
+      ([, to = '']) => to,
+    )
+    expect(new Set(ends).size).toBe(6)
+    const [, inGroup = ''] =
+      /<summary>3 sessions<span class="unseen"> Chrome on Windows<\/span>[^]*?action="([^"]*)"/.exec(here.page.body) ??
+      []
+    await here.submit(inGroup)
+    expect(here.page.body).toContain('<summary>2 sessions<span class="unseen"> Chrome on Windows</span></summary>')
+    expect(here.page.body).not.toContain(inGroup)
+  })
 })
 
 describe('the vendor account pages', () => {

@@ -268,7 +268,10 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
     ],
   ],
   'definer-messages': [
-    ['app.enqueue(text, jsonb, text)', 'alter function app.enqueue reset client_min_messages'],
+    [
+      'app.enqueue(text, jsonb, text, timestamp with time zone)',
+      'alter function app.enqueue reset client_min_messages',
+    ],
     [
       'app.end_sessions(bytea, uuid, text, app.source)',
       'alter function app.end_sessions set client_min_messages = log',
@@ -278,7 +281,7 @@ const FAULTS: Readonly<Record<string, readonly Fault[]>> = {
     ['app.tenants_of_session(bytea)', 'grant execute on function app.tenants_of_session(bytea) to public'],
   ],
   'definer-owner': [
-    ['app.enqueue(text, jsonb, text)', 'alter function app.enqueue owner to identity_owner'],
+    ['app.enqueue(text, jsonb, text, timestamp with time zone)', 'alter function app.enqueue owner to identity_owner'],
     ['app.create_audit_partition(date)', 'alter function app.create_audit_partition owner to postgres'],
     ['app.tenants_of_session(bytea)', 'alter function app.tenants_of_session(bytea) owner to postgres'],
     ['app.current_tenant()', 'alter function app.current_tenant() owner to identity_resolver'],

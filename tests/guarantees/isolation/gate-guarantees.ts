@@ -385,7 +385,58 @@ export const renewalGuarantee = ({ own }: TwoTenants): Guarantee => ({
   },
 })
 
+/** The policy of a tenant on second factors. */
+export const policyGuarantee = ({ own, other, sessions }: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 8: a policy on second factors needs a two-factor session, except to switch it off, with permission and step-up, and changes its own tenant',
+  holds: async (sql) => {
+    const change = (require: string, days: number) =>
+      `select from app.change_second_factor_policy(decode($1, 'hex'), '${require}', ${days}, 60, row('r', null, null)::app.source)`
+    const dates = () =>
+      as(sql, 'none', async () => {
+        const rows = await sql<{ id: string }[]>`
+          select id from app.tenants where second_factor_managers_from is not null or second_factor_everyone_from is not null`
+        return rows.map(({ id }) => id)
+      })
+    const ticket = await ticketOf(sql, sessions.single)
+    await as(sql, 'none', () => sql`update app.sessions set stepped_up_at = now() where id = ${sessions.single}`)
+    for (const forged of [NO_TICKET, '', ticket.slice(2), await ticketFor(sql, own)])
+      assert.equal((await attempt(sql, change('none', 0), [forged])).code, 'TN500')
+    for (const [why, id] of sessions.dead.filter(([of]) => of !== "a disabled user's"))
+      assert.notEqual((await attempt(sql, change('none', 0), [await sealedTicket(sql, { session: id })])).code, '', why)
+    for (const [require, days] of [
+      ['nobody', 0],
+      ['everyone', -1],
+      ['everyone', 31],
+    ] as const)
+      assert.equal((await attempt(sql, change(require, days), [ticket])).code, '22023')
+    assert.equal((await attempt(sql, change('managers', 9), [ticket])).code, 'TN427', 'a session with one factor')
+    assert.equal((await attempt(sql, change('none', 0), [ticket])).code, '', 'it may switch the policy off')
+    await as(sql, 'none', () => sql`update app.sessions set second_factor_at = now() where id = ${sessions.single}`)
+    for (const [damage, code] of [
+      [
+        `update app.sessions set stepped_up_at = now() - interval '61 seconds' where id = '${sessions.single}'`,
+        'TN428',
+      ],
+      [`update app.memberships set role_id = 7 where tenant_id = '${own}'`, 'TN403'],
+      [`update app.memberships set revoked_at = now() where tenant_id = '${own}'`, 'TN401'],
+    ] as const)
+      await unset(sql, async () => {
+        await as(sql, 'none', () => sql.unsafe(damage))
+        assert.equal((await attempt(sql, change('everyone', 9), [ticket])).code, code)
+      })
+    const late = await expired(sql, ticket)
+    assert.equal((await attempt(sql, change('everyone', 9), [late])).code, 'TN401')
+    assert.equal((await attempt(sql, change('none', 0), [await ticketOf(sql, sessions.own)])).code, 'TN403', 'no owner')
+    assert.deepEqual(await dates(), [])
+    assert.deepEqual(await attempt(sql, change('everyone', 9), [ticket], true), { count: 1, code: '' })
+    assert.deepEqual(await dates(), [own], 'not of another tenant')
+    assert.notEqual(own, other)
+  },
+})
+
 export const FUNCTIONS: FunctionGuarantees = {
+  change_second_factor_policy: policyGuarantee,
   renew_seal: renewalGuarantee,
   current_tenant: sealGuarantee,
   set_tenant: sealGuarantee,

@@ -155,6 +155,26 @@ export const KINDS: Readonly<Record<string, Kind>> = {
       revoke(world, () => send(world, `PATCH /v1/roles/${role.id}`, person.owner.token, { add: [] }), 200)
     return whileTheyWrite(lose, 403)(world, person)
   },
+  'commits no write after the answer that the tenant asks for a second factor': async (world, person) => {
+    const { owner } = person
+    await world.service.sql`update app.sessions set second_factor_at = now() where id = ${owner.id}`
+    const body = { require: 'everyone', grace_days: 0 }
+    const ask = () => revoke(world, () => send(world, 'PUT /v1/tenant/second-factor-policy', owner.token, body), 200)
+    return whileTheyWrite(ask, 401)(world, person)
+  },
+  'commits no write after the answer that a role gained a permission for which a second factor is asked': async (
+    world,
+    person,
+  ) => {
+    const role = await newRole(world, person, ['deal.write'])
+    const { sql } = world.service
+    await sql`update app.memberships set role_id = ${role.id} where id = ${person.member.membershipId}`
+    await sql`update app.sessions set second_factor_at = now() where id = ${person.owner.id}`
+    await sql`update app.tenants set second_factor_managers_from = now() where id = ${person.tenantId}`
+    const add = ['deal.write', 'vendor.manage']
+    const gain = () => revoke(world, () => send(world, `PATCH /v1/roles/${role.id}`, person.owner.token, { add }), 200)
+    return whileTheyWrite(gain, 401)(world, person)
+  },
   'commits no write after the answer that a session is signed out': whileTheyWrite(
     (world, { member }) => revoke(world, () => send(world, 'DELETE /v1/auth/session', member.token), 204),
     401,

@@ -1,17 +1,25 @@
 import { shopName } from '#shared/identity/shop-name.ts'
 import * as v from 'valibot'
 import type { ReplyOf } from '#shared/client/client.ts'
-import { html } from '#web/http/html.ts'
+import { type Content, type Html, html } from '#web/http/html.ts'
 import { page } from '#web/http/page.ts'
 import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { redirect, view } from '#web/http/reply.ts'
 import { unlessGone } from '#web/http/unless-gone.ts'
 import { actionButton } from '#web/view/form.ts'
 import { badge, paging, table } from '#web/view/parts.ts'
+import type { Ui } from '#web/view/ui.ts'
 import { when } from '#web/view/time.ts'
 import { deviceKind, deviceName } from '#web/pages/account/device.ts'
 
 type Session = ReplyOf<'GET /v1/auth/sessions'>['data'][number]
+
+/** The sessions of one page of the list whose browser and system have the same names. */
+interface Device {
+  readonly sessions: readonly Session[]
+  /** The one that was used last. */
+  readonly last: Session
+}
 
 export const listSessions = page({
   route: 'GET /account/sessions',
@@ -21,43 +29,59 @@ export const listSessions = page({
   async handle(context) {
     const { data, query, t } = context
     const { sessions: texts } = t
-    const device = ({ user_agent }: Session) => deviceName(user_agent, texts)
-    const list = table<Session>(
-      {
-        caption: texts.caption,
-        columns: [
-          {
-            head: texts.device,
-            cell: (session) =>
-              html`${device(session)} ${session.current && badge(texts.current, 'good')} <span class="quiet">${deviceKind(session.user_agent, texts)}</span>`,
-          },
-          { head: texts.shop, cell: ({ tenant }) => (tenant === null ? texts.none : shopName(tenant)) },
-          { head: texts.begun, cell: ({ created_at }) => when(context, created_at) },
-          { head: texts.used, cell: ({ last_seen_at }) => when(context, last_seen_at) },
-          {
-            head: t.members.actions,
-            cell: (session) =>
-              !session.current &&
-              actionButton(context, {
-                to: `/account/sessions/${session.id}/end`,
-                label: texts.end,
-                about: device(session),
-              }),
-          },
-        ],
-      },
-      data.data,
-    )
     return view({
       title: texts.title,
       content: html`<p class="prose">${texts.text}</p>
-${list}
+${deviceTable(context, data.data)}
 ${paging(context, { query: {}, cursor: query.cursor, next: data.next_cursor })}
 <details class="ask"><summary>${texts.endOthersTitle}</summary><p>${texts.endOthersText}</p>${actionButton(context, { to: '/account/sessions/end-others', label: texts.endOthers, style: 'danger' })}</details>
 <div class="actions"><a href="/account">${texts.back}</a></div>`,
     })
   },
 })
+
+/** A row for each device, which opens its sessions. This session has a row of its own. */
+function deviceTable(ui: Ui, sessions: readonly Session[]): Html {
+  const { sessions: texts, members } = ui.t
+  const name = ({ user_agent }: Session) => deviceName(user_agent, texts)
+  const shopOf = ({ tenant }: Session) => (tenant === null ? texts.none : shopName(tenant))
+  const devices = Map.groupBy(sessions, (session) => (session.current ? session.id : name(session)))
+  const used = { head: texts.used, cell: ({ last_seen_at }: Session) => when(ui, last_seen_at) }
+  const begun = { head: texts.begun, cell: ({ created_at }: Session) => when(ui, created_at) }
+  const end = {
+    head: members.actions,
+    cell: (session: Session) =>
+      !session.current &&
+      actionButton(ui, { to: `/account/sessions/${session.id}/end`, label: texts.end, about: name(session) }),
+  }
+  const ofOne = (of: (session: Session) => Content) => (row: Device) =>
+    row.sessions.length === 1 ? of(row.last) : null
+  return table<Device>(
+    {
+      caption: texts.caption,
+      columns: [
+        {
+          head: texts.device,
+          cell: ({ last }) =>
+            html`${name(last)} ${last.current && badge(texts.current, 'good')} <span class="quiet">${deviceKind(last.user_agent, texts)}</span>`,
+        },
+        { head: texts.shop, cell: ({ sessions: all }) => [...new Set(all.map(shopOf))].join(', ') },
+        { head: texts.begun, cell: ofOne(begun.cell) },
+        { head: texts.used, cell: ({ last }) => used.cell(last) },
+        { head: members.actions, cell: ofOne(end.cell) },
+      ],
+      below: ({ sessions: all, last }) =>
+        all.length === 1
+          ? null
+          : html`<details><summary>${texts.count(all.length)}<span class="unseen"> ${name(last)}</span></summary>
+${table<Session>({ caption: name(last), columns: [{ head: texts.shop, cell: shopOf }, begun, used, end] }, all)}</details>`,
+    },
+    [...devices.values()].map((all) => ({
+      sessions: all,
+      last: all.reduce((a, b) => (Date.parse(b.last_seen_at) > Date.parse(a.last_seen_at) ? b : a)),
+    })),
+  )
+}
 
 export const endSession = page({
   route: 'POST /account/sessions/{id}/end',

@@ -3,7 +3,7 @@ import { type Html, html } from '#web/http/html.ts'
 import type { ShopUi } from '#web/http/page.ts'
 import { optional } from '#web/http/query.ts'
 import type { ListedRole } from '#web/pages/members/people.ts'
-import { checkboxes } from '#web/view/form.ts'
+import { checkboxes } from '#web/view/choices.ts'
 
 const PREFIX = 'add-'
 

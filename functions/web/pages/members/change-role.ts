@@ -9,7 +9,8 @@ import { optional } from '#web/http/query.ts'
 import { explained, isOwn, type ListedRole, type Member, nameOf } from '#web/pages/members/people.ts'
 import { lost } from '#web/pages/members/permitted.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
-import { form, radios } from '#web/view/form.ts'
+import { radios } from '#web/view/choices.ts'
+import { form } from '#web/view/form.ts'
 import { confirmation, withQuery } from '#web/view/parts.ts'
 
 interface Found {

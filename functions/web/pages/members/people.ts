@@ -6,7 +6,7 @@ import { EVERY_PERMISSION, holds } from '#shared/identity/permissions.ts'
 import { type Html, html } from '#web/http/html.ts'
 import type { ShopUi } from '#web/http/page.ts'
 import { permissionsOf } from '#web/pages/members/permitted.ts'
-import type { Option } from '#web/view/form.ts'
+import type { Option } from '#web/view/choices.ts'
 
 export type Member = ReplyOf<'GET /v1/members'>['data'][number]
 export type ListedRole = ReplyOf<'GET /v1/roles'>['data'][number]

@@ -4,7 +4,8 @@ import { shopPath } from '#web/http/addresses.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
 import { optional } from '#web/http/query.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
-import { field, form, select } from '#web/view/form.ts'
+import { select } from '#web/view/choices.ts'
+import { field, form } from '#web/view/form.ts'
 
 export const newAccount = page({
   route: 'GET /s/{slug}/vendor-accounts/new',

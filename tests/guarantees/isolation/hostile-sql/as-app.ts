@@ -132,6 +132,7 @@ export const AS_APP: readonly Attack[] = [
       `select app.tenants_of_session(sha256('x'))`,
       `select app.select_tenant(sha256('x'), '{B}', 60, row('x', null, null)::app.source)`,
     ],
+    ['switches the second factor off', 'update app.tenants set second_factor_everyone_from = null'],
     [
       'deletes evidence',
       'delete from app.audit_log',

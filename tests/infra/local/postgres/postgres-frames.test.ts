@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createFrameScanner } from '#infra/local/postgres/postgres-frames.ts'
+import { createFrameScanner, EXECUTE, QUERY } from '#infra/local/postgres/postgres-frames.ts'
 
 const startup = (code: number, rest = ''): Buffer => {
   const message = Buffer.alloc(8 + rest.length)
@@ -33,15 +33,17 @@ const SESSION = Buffer.concat([
 
 describe('the frame scanner', () => {
   it.for([1, 2, 3, 5, 7, 11, SESSION.length])('finds every statement in chunks of %i bytes', (size) => {
-    const scanner = createFrameScanner()
-    let statements = 0
-    for (let at = 0; at < SESSION.length; at += size) statements += scanner.scan(SESSION.subarray(at, at + size))
-    expect(statements).toBe(3)
+    const scanner = createFrameScanner('client')
+    const types: number[] = []
+    for (let at = 0; at < SESSION.length; at += size)
+      scanner.scan(SESSION.subarray(at, at + size), (type) => types.push(type))
+    expect(types.filter((type) => type === QUERY || type === EXECUTE)).toEqual([QUERY, EXECUTE, EXECUTE])
+    expect(types).toHaveLength(8)
     expect(scanner.atBoundary()).toBe(true)
   })
 
   it('is at a boundary only between messages', () => {
-    const scanner = createFrameScanner()
+    const scanner = createFrameScanner('client')
     expect(scanner.atBoundary()).toBe(false)
     scanner.scan(STARTUP)
     expect(scanner.atBoundary()).toBe(true)

@@ -60,6 +60,20 @@ describe('the Postgres proxy', () => {
     expect(oneByOne.roundTrips).toBeGreaterThanOrEqual(4)
   })
 
+  it('counts statements as one round trip when the client sends them in several packets and waits for no reply', async () => {
+    const { client, added } = await proxied()
+    const sql = client()
+    // The driver sends what is above 1,024 bytes immediately, and the rest in another packet.
+    const long = 'x'.repeat(2000)
+    // The server answers the first and the last immediately, and needs a moment for the one between them.
+    const slow = () => sql`select pg_sleep(0.05), ${long}::text`
+    await slow()
+    const together = () => Promise.all([sql.unsafe('begin'), slow(), sql.unsafe('commit')])
+    for (let time = 0; time < 3; time += 1) expect(await added(together)).toEqual({ statements: 3, roundTrips: 1 })
+    const waiting = () => slow().then(() => sql.unsafe('select 1'))
+    expect(await added(waiting)).toEqual({ statements: 2, roundTrips: 2 })
+  })
+
   it('passes large results of parallel connections unchanged', async () => {
     const { client } = await proxied()
     const lengths = await Promise.all(

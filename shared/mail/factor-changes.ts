@@ -1,0 +1,60 @@
+import type { FactorChange } from '#shared/queue/kinds.ts'
+import type { Language } from '#shared/schema/language.ts'
+
+type ChangeTexts = Readonly<Record<FactorChange, readonly [subject: string, sentence: string]>>
+
+const en: ChangeTexts = {
+  'app-added': [
+    'An authenticator app was added',
+    'An authenticator app was added. The password alone does not sign in any more.',
+  ],
+  'app-replaced': [
+    'Your authenticator app was replaced',
+    'Another authenticator app was set up. Codes of the previous one no longer work.',
+  ],
+  'app-removed': [
+    'Your authenticator app was removed',
+    'The authenticator app was removed, and the other sessions were ended.',
+  ],
+  'codes-renewed': ['You have new recovery codes', 'New recovery codes were made. The previous ones no longer work.'],
+  'codes-voided': [
+    'Your recovery codes no longer work',
+    'The service has ended your recovery codes. Make new ones on the page “Second step” of your account.',
+  ],
+  'code-used': ['A recovery code was used', 'One of the recovery codes was used. It does not work again.'],
+  'wrong-codes': [
+    'A stranger may know your password',
+    'Somebody entered the password, and then only wrong codes. They did not get in.',
+  ],
+}
+
+const es: ChangeTexts = {
+  'app-added': [
+    'Se añadió una aplicación de autenticación',
+    'Se añadió una aplicación de autenticación. La contraseña sola ya no basta para entrar.',
+  ],
+  'app-replaced': [
+    'Se sustituyó su aplicación de autenticación',
+    'Se configuró otra aplicación de autenticación. Los códigos de la anterior ya no funcionan.',
+  ],
+  'app-removed': [
+    'Se quitó su aplicación de autenticación',
+    'La aplicación de autenticación se quitó y las demás sesiones se cerraron.',
+  ],
+  'codes-renewed': [
+    'Tiene códigos de recuperación nuevos',
+    'Se crearon códigos de recuperación nuevos. Los anteriores ya no funcionan.',
+  ],
+  'codes-voided': [
+    'Sus códigos de recuperación ya no funcionan',
+    'El servicio ha anulado sus códigos de recuperación. Cree otros nuevos en la página «Segundo paso» de su cuenta.',
+  ],
+  'code-used': ['Se usó un código de recuperación', 'Se usó uno de los códigos de recuperación. No funciona otra vez.'],
+  'wrong-codes': [
+    'Puede que un extraño conozca su contraseña',
+    'Alguien introdujo la contraseña y después solo códigos incorrectos. No consiguió entrar.',
+  ],
+}
+
+/** What the mail says that reports a change of a user's second factors. */
+export const FACTOR_CHANGES: Readonly<Record<Language, ChangeTexts>> = { en, es }
