@@ -24,7 +24,8 @@ create table app.audit_log (
   primary key (tenant_id, occurred_at, id),
   constraint audit_log_one_actor check (actor_user_id is null or actor_key_id is null)
 ) partition by range (occurred_at);
-create index audit_log_by_actor on app.audit_log (tenant_id, (coalesce(actor_user_id, actor_key_id)), occurred_at, id);
+create index audit_log_by_actor on app.audit_log (tenant_id, actor_user_id, occurred_at, id);
+create index audit_log_by_key on app.audit_log (tenant_id, actor_key_id, occurred_at, id) where actor_key_id is not null;
 create index audit_log_by_action on app.audit_log (tenant_id, action, occurred_at, id);
 -- Everything but the coming and going of members, which is most of a shop's entries (ROUTINE_ACTIONS in shared/audit/routine.ts).
 create index audit_log_of_changes on app.audit_log (tenant_id, occurred_at, id)

@@ -50,16 +50,23 @@ begin
   if p_action is not null then
     return query select e.occurred_at, e.id from app.audit_log e
       where (e.action, e.occurred_at, e.id) < (p_action, p_before, p_before_id) and (e.action, e.occurred_at) >= (p_action, p_from)
-        and e.occurred_at >= p_from and e.occurred_at < v_until and (p_actors is null or coalesce(e.actor_user_id, e.actor_key_id) = any (p_actors))
+        and e.occurred_at >= p_from and e.occurred_at < v_until and (p_actors is null or e.actor_user_id = any (p_actors) or e.actor_key_id = any (p_actors))
       order by e.action desc, e.occurred_at desc, e.id desc limit p_most;
   elsif p_actors is not null then
     return query select f.occurred_at, f.id from unnest(p_actors) as actor (id) cross join lateral (
-        select e.occurred_at, e.id from app.audit_log e
-         where (coalesce(e.actor_user_id, e.actor_key_id), e.occurred_at, e.id) < (actor.id, p_before, p_before_id)
-           and (coalesce(e.actor_user_id, e.actor_key_id), e.occurred_at) >= (actor.id, p_from)
-           and e.occurred_at >= p_from and e.occurred_at < v_until
-           and (p_routine or e.action not in ('session.tenant_selected', 'session.signed_out'))
-         order by coalesce(e.actor_user_id, e.actor_key_id) desc, e.occurred_at desc, e.id desc limit p_most) f
+        (select e.occurred_at, e.id from app.audit_log e
+          where (e.actor_user_id, e.occurred_at, e.id) < (actor.id, p_before, p_before_id)
+            and (e.actor_user_id, e.occurred_at) >= (actor.id, p_from)
+            and e.occurred_at >= p_from and e.occurred_at < v_until
+            and (p_routine or e.action not in ('session.tenant_selected', 'session.signed_out'))
+          order by e.actor_user_id desc, e.occurred_at desc, e.id desc limit p_most)
+        union all
+        -- A key neither comes nor goes.
+        (select e.occurred_at, e.id from app.audit_log e
+          where (e.actor_key_id, e.occurred_at, e.id) < (actor.id, p_before, p_before_id)
+            and (e.actor_key_id, e.occurred_at) >= (actor.id, p_from) and e.actor_key_id is not null
+            and e.occurred_at >= p_from and e.occurred_at < v_until
+          order by e.actor_key_id desc, e.occurred_at desc, e.id desc limit p_most)) f
       order by f.occurred_at desc, f.id desc limit p_most;
   elsif p_routine then
     return query select e.occurred_at, e.id from app.audit_log e

@@ -9,7 +9,7 @@ export const renameKey = endpoint({
   route: 'PATCH /v1/api-keys/{id}',
   access: { permission: 'member.manage', transactions: 'by call', stepUp: true },
   summary: 'Rename an API key. Its permissions never change: make another key',
-  body: v.strictObject({ name: KeyName }),
+  body: v.object({ name: KeyName }),
   reply: ApiKey,
   problems: ['key-exists', 'key-ended'],
   async handle(context) {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { TestTenant } from '#tests/support/minted-session.ts'
+import { authorizationFor } from '#tests/support/authorization.ts'
 import { expectProblem } from '#tests/support/expect-answer.ts'
+import { mintKey } from '#tests/support/minted-key.ts'
 import { type Ids, type Route, routes, withId, withUnknownId } from '#tests/support/routes.ts'
 import { makeResource, sampleBody, sampleQuery } from '#tests/support/samples.ts'
 import { mintServiceKey } from '#tests/support/service-key.ts'
@@ -104,9 +106,12 @@ describe('If-Match', () => {
 describe('a condition that a route does not take', () => {
   const refused = async (route: Route, condition: Readonly<Record<string, string>>) => {
     const { endpoint } = route
-    const { owner } = await service.newTenant('owner')
-    const { authorization } =
-      endpoint.access === 'service' ? await mintServiceKey(service.sql) : { authorization: `Bearer ${owner.token}` }
+    const { owner, id: tenant } = await service.newTenant('owner')
+    const authorization = authorizationFor(route, {
+      token: owner.token,
+      key: await mintServiceKey(service.sql),
+      apiKey: await mintKey(service.sql, { tenant }),
+    })
     const answer = await service.request(`${endpoint.method} ${withUnknownId(endpoint.path)}${sampleQuery(route)}`, {
       body: sampleBody(route),
       headers: { authorization, ...condition },

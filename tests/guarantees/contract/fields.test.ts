@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { requiresSession } from '#shared/http/access.ts'
+import { authorizationFor } from '#tests/support/authorization.ts'
 import { expectContract, expectProblem } from '#tests/support/expect-answer.ts'
+import { type MintedKey, mintKey } from '#tests/support/minted-key.ts'
 import { mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { rawRequest, toAnswer } from '#tests/support/raw-http.ts'
 import { fieldsOf, type Route, routes, takesId, withId, withUnknownId } from '#tests/support/routes.ts'
@@ -25,11 +27,13 @@ const searches = withQuery.filter(({ endpoint }) => fieldsOf(endpoint.query).som
 const service = useService()
 let token: string
 let key: ServiceKey
+let apiKey: MintedKey
 let tenant: string
 beforeAll(async () => {
   key = await mintServiceKey(service.sql)
   ;({ token } = await mintSession(service.sql, { email: 'owner@acme.test', slug: SLUG }))
   tenant = await tenantId(service.sql, SLUG)
+  apiKey = await mintKey(service.sql, { tenant })
 })
 
 function expectRefusal(route: Route, answer: Answer, pointer: RegExp, what: string): void {
@@ -165,7 +169,7 @@ describe('a query', () => {
     const { method, path } = route.endpoint
     if (takesId(path) && !made.has(path)) made.set(path, makeResource(service, path, SLUG))
     const url = `${withId(path, (await made.get(path)) ?? '')}${sampleQuery(route) || '?'}&${search}`
-    const headers = ['authorization', route.endpoint.access === 'service' ? key.authorization : `Bearer ${token}`]
+    const headers = ['authorization', authorizationFor(route, { token, key, apiKey })]
     return toAnswer(await rawRequest(service.gateway.url, { method, path: url, headers }))
   }
   /** Returns the fields of a query that the schema rejects beside those that it requires. */
@@ -180,12 +184,12 @@ describe('a query', () => {
   })
 
   it.each(routes)('$name rejects a query key that it does not know, and does not repeat it', async (route) => {
-    const { access, method, path } = route.endpoint
+    const { method, path } = route.endpoint
     // A strict object of valibot takes the names that every object inherits.
     for (const unknown of [`${CANARY}=1`, 'limit%5B%5D=1', 'constructor=1', '__proto__=1', 'Q=a', '=']) {
       const search = `${sampleQuery(route) || '?'}&${unknown}`
       const answer = await service.request(`${method} ${withUnknownId(path)}${search}`, {
-        ...(access === 'service' ? { headers: { authorization: key.authorization } } : { token }),
+        headers: { authorization: authorizationFor(route, { token, key, apiKey }) },
         body: method === 'GET' ? undefined : sampleBody(route),
       })
       expectProblem(answer, 'validation-failed', unknown)

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { authorizationFor } from '#tests/support/authorization.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
-import { mintSession } from '#tests/support/minted-session.ts'
+import { type MintedKey, mintKey } from '#tests/support/minted-key.ts'
+import { mintSession, tenantId } from '#tests/support/minted-session.ts'
 import { sampleQuery } from '#tests/support/samples.ts'
 import { mintServiceKey, type ServiceKey } from '#tests/support/service-key.ts'
 import { type RawAnswer, rawRequest, toAnswer } from '#tests/support/raw-http.ts'
@@ -20,8 +22,10 @@ const withIds = routes.filter(({ endpoint }) => takesId(endpoint.path))
 const service = useService({ groups: [probes] })
 let token: string
 let key: ServiceKey
+let apiKey: MintedKey
 beforeAll(async () => {
   key = await mintServiceKey(service.sql)
+  apiKey = await mintKey(service.sql, { tenant: await tenantId(service.sql, 'acme-print') })
   ;({ token } = await mintSession(service.sql, { email: 'owner@acme.test', slug: 'acme-print' }))
 })
 
@@ -54,9 +58,9 @@ describe('HEAD', () => {
   const headersOf = ({ headers }: RawAnswer) => Object.entries(headers).filter(([name]) => !VARYING.has(name))
 
   it.each(reads)('$name answers HEAD with the status and the headers of GET, and without a body', async (route) => {
-    const { access, path } = route.endpoint
+    const { path } = route.endpoint
     const target = `${withUnknownId(path)}${sampleQuery(route)}`
-    const credentials = ['authorization', access === 'service' ? key.authorization : `Bearer ${token}`]
+    const credentials = ['authorization', authorizationFor(route, { token, key, apiKey })]
     for (const headers of [[], credentials, [...credentials, 'prefer', 'session']]) {
       const [get, head] = [await send('GET', target, headers), await send('HEAD', target, headers)]
       expect(head.status).toBe(get.status)
