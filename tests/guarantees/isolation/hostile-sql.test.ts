@@ -69,6 +69,12 @@ await admin`
   insert into app.service_keys (name, key_hash, scopes, created_by, created_reason)
   values ('billing', ${secret('service key')}, '{introspect,changes,memberships}', ${mark}, ${mark})`
 
+const [apiKey] = await admin<{ id: string }[]>`
+  insert into app.api_keys (tenant_id, name, key_hash, hint, previous_hash, previous_expires_at, generation, created_by, expires_at)
+  values (${B}, ${mark}, ${secret('api key')}, 'abcd', ${secret('previous api key')}, now() + interval '1 hour', 1, ${person?.id ?? ''},
+          now() + interval '1 day')
+  returning id`
+
 /** Fills the ids in that an attacker may know. */
 const filled = (text: string) =>
   text
@@ -79,11 +85,24 @@ const filled = (text: string) =>
     .replaceAll('{email}', email)
     .replaceAll('{session}', session?.id ?? '')
     .replaceAll('{account}', account?.id ?? '')
+    .replaceAll('{key}', apiKey?.id ?? '')
 
 const seal = await admin<{ key: Buffer }[]>`
   select unnest(array[scope_key, ticket_key, proof_key, salt_key]) as key from app.seal`
 const hashes = [
-  ...['password', 'session', 'csrf', 'ended', 'reset', 'invite', 'data key', 'sealed', 'service key'].map(secret),
+  ...[
+    'password',
+    'session',
+    'csrf',
+    'ended',
+    'reset',
+    'invite',
+    'data key',
+    'sealed',
+    'service key',
+    'api key',
+    'previous api key',
+  ].map(secret),
   ...seal.map(({ key }) => key),
 ]
 // As text, and as the plans that Postgres prints show it: its bytes as decimal numbers, signed or not by the processor.

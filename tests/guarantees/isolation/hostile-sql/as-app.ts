@@ -3,6 +3,7 @@ import {
   attacks,
   impersonating,
   MEMBERS,
+  onKeys,
   planting,
   PRINTED,
   printing,
@@ -214,5 +215,6 @@ export const AS_APP: readonly Attack[] = [
   ),
   ...impersonating('identity_app'),
   ...printing('identity_app'),
+  ...onKeys('identity_app'),
   ...planting('identity_app'),
 ]

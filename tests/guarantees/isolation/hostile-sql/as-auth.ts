@@ -1,4 +1,13 @@
-import { type Attack, attacks, ENTRIES_OF_OTHERS, LOCKS_AND_MARKS, planting, PRINTED, STATISTICS } from './attack.ts'
+import {
+  type Attack,
+  attacks,
+  ENTRIES_OF_OTHERS,
+  LOCKS_AND_MARKS,
+  onKeys,
+  planting,
+  PRINTED,
+  STATISTICS,
+} from './attack.ts'
 
 export const AS_AUTH: readonly Attack[] = [
   ...attacks(
@@ -145,5 +154,6 @@ export const AS_AUTH: readonly Attack[] = [
     `select app.renew_recovery_codes(decode(repeat('00', 90), 'hex'), '{session}', '', 9, row('x', null, null)::app.source)`,
     `select app.request_setup_code(decode(repeat('00', 90), 'hex'), 'x', 9, 9)`,
   ]),
+  ...onKeys('identity_auth'),
   ...planting('identity_auth'),
 ]

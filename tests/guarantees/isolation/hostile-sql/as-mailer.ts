@@ -1,4 +1,4 @@
-import { type Attack, attacks, ENTRIES_OF_OTHERS, planting, PRINTED, STATISTICS } from './attack.ts'
+import { type Attack, attacks, ENTRIES_OF_OTHERS, onKeys, planting, PRINTED, STATISTICS } from './attack.ts'
 
 export const AS_MAILER: readonly Attack[] = [
   ...attacks(
@@ -96,5 +96,6 @@ export const AS_MAILER: readonly Attack[] = [
     `select 1 where app.end_lease('{session}', '{session}', null, null)`,
     `select 1 where app.return_job('{session}', '{session}', 'x')`,
   ]),
+  ...onKeys('identity_mailer'),
   ...planting('identity_mailer'),
 ]

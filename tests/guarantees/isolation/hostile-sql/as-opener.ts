@@ -1,4 +1,4 @@
-import { type Attack, attacks, ENTRIES_OF_OTHERS, planting, PRINTED } from './attack.ts'
+import { type Attack, attacks, ENTRIES_OF_OTHERS, onKeys, planting, PRINTED } from './attack.ts'
 
 export const AS_OPENER: readonly Attack[] = [
   ...attacks(
@@ -53,5 +53,6 @@ export const AS_OPENER: readonly Attack[] = [
       'select app.renew_seal()',
     ],
   ),
+  ...onKeys('identity_opener'),
   ...planting('identity_opener'),
 ]

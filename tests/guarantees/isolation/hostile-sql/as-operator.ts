@@ -1,4 +1,4 @@
-import { type Attack, attacks, impersonating, planting, printing } from './attack.ts'
+import { type Attack, attacks, impersonating, onKeys, planting, printing } from './attack.ts'
 
 export const AS_OPERATOR: readonly Attack[] = [
   ...attacks('identity_operator', 'reads', [
@@ -44,5 +44,6 @@ export const AS_OPERATOR: readonly Attack[] = [
   ]),
   ...impersonating('identity_operator'),
   ...printing('identity_operator'),
+  ...onKeys('identity_operator'),
   ...planting('identity_operator'),
 ]

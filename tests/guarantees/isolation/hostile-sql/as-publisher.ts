@@ -1,6 +1,7 @@
-import { type Attack, attacks, planting } from './attack.ts'
+import { type Attack, attacks, onKeys, planting } from './attack.ts'
 
 export const AS_PUBLISHER: readonly Attack[] = [
+  ...onKeys('identity_publisher'),
   ...planting('identity_publisher'),
   ...attacks('identity_publisher', 'refused', [
     'reads or writes a table, enters a tenant, or leases a job of another kind',

@@ -1,6 +1,7 @@
-import { type Attack, attacks, ENTRIES_OF_OTHERS, planting, printing } from './attack.ts'
+import { type Attack, attacks, ENTRIES_OF_OTHERS, onKeys, planting, printing } from './attack.ts'
 
 export const AS_SERVICES: readonly Attack[] = [
+  ...onKeys('identity_services'),
   ...planting('identity_services'),
   ...printing('identity_services'),
   ...attacks('identity_services', 'reads', [

@@ -1,4 +1,4 @@
-import { type Attack, attacks, impersonating, planting, printing } from './attack.ts'
+import { type Attack, attacks, impersonating, onKeys, planting, printing } from './attack.ts'
 
 export const AS_VAULT: readonly Attack[] = [
   ...attacks(
@@ -24,5 +24,6 @@ export const AS_VAULT: readonly Attack[] = [
   ]),
   ...impersonating('identity_vault'),
   ...printing('identity_vault'),
+  ...onKeys('identity_vault'),
   ...planting('identity_vault'),
 ]

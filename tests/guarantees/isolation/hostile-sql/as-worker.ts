@@ -1,4 +1,4 @@
-import { type Attack, attacks, MEMBERS, planting, printing, LOCKS_AND_MARKS } from './attack.ts'
+import { type Attack, attacks, MEMBERS, onKeys, planting, printing, LOCKS_AND_MARKS } from './attack.ts'
 
 export const AS_WORKER: readonly Attack[] = [
   ...attacks(
@@ -89,5 +89,6 @@ export const AS_WORKER: readonly Attack[] = [
     'select deleted from app.delete_old_sessions(2147483647) as deleted where deleted > 0',
   ]),
   ...printing('identity_worker'),
+  ...onKeys('identity_worker'),
   ...planting('identity_worker'),
 ]

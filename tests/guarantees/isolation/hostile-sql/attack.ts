@@ -132,6 +132,74 @@ export const impersonating = (role: Attack['role']): Attack[] =>
      insert into app.audit_log (tenant_id, actor_user_id, action, target_type) select '{A}', '{person}', 'a.b', 'c' from acting`,
   ])
 
+const SOURCE = `row('r', null, null)::app.source`
+
+/** API keys: nobody makes, widens, prolongs, revives or reads one by SQL. `{key}` is one of tenant B, whose hash the test seeks. */
+export const onKeys = (role: Attack['role']): Attack[] => [
+  ...attacks(
+    role,
+    'refused',
+    [
+      'makes an API key, or prolongs or revives one',
+      `insert into app.api_keys (tenant_id, name, key_hash, hint, created_by, expires_at)
+       values ('{A}', 'mine', sha256('mine'), 'abcd', '{person}', 'infinity')`,
+      `update app.api_keys set key_hash = sha256('mine')`,
+      'update app.api_keys set revoked_at = null',
+      `update app.api_keys set expires_at = 'infinity'`,
+      `update app.api_keys set previous_hash = sha256('mine'), previous_expires_at = 'infinity'`,
+      'update app.api_keys set generation = generation - 1',
+      'delete from app.api_keys',
+      'truncate app.api_keys cascade',
+      'alter table app.api_keys disable trigger api_keys_stay_revoked',
+    ],
+    [
+      'widens an API key',
+      `insert into app.api_key_permissions values ('{A}', '{key}', 'deal.write')`,
+      `update app.api_key_permissions set permission = 'deal.write'`,
+      'delete from app.api_key_permissions',
+      `insert into app.key_permissions values ('member.manage'), ('*')`,
+      'alter table app.api_key_permissions drop constraint api_key_permissions_of_keys',
+      'drop trigger api_key_permissions_stay on app.api_key_permissions',
+    ],
+    [
+      'reads hashes of API keys',
+      'select key_hash from app.api_keys',
+      'select previous_hash from app.api_keys',
+      'table app.api_keys',
+      `select id from app.api_keys where key_hash = sha256('x')`,
+    ],
+    [
+      'enters a tenant as an API key',
+      `select app.enter_by_key('{B}', '{key}', 0, 'deal.read', false, null)`,
+      `select app.require_api_key('{B}', '{key}', 0, null, null)`,
+      `select app.set_tenant('{B}', null, '{key}')`,
+      `select app.seal_ticket('key', '{B}', '{key}', p_role => 0)`,
+      `select app.lock_api_key('{ticket}', '{key}', null)`,
+      `select app.audit_key('{key}', 'api_key.revoked', '{person}', ${SOURCE})`,
+      `select app.mail_about_key('{key}', 'created')`,
+    ],
+  ),
+  ...attacks(role, 'writes', [
+    'changes API keys by the functions of their routes',
+    `select * from app.create_api_key('{ticket}', 'mine', '["deal.read"]', sha256('mine'), 'abcd', null, 86400, 86400, 50, ${SOURCE})`,
+    `select app.rename_api_key('{ticket}', '{key}', 'mine', ${SOURCE})`,
+    `select app.rotate_api_key('{ticket}', '{key}', sha256('mine'), 'abcd', 60, 'infinity', 2147483647, ${SOURCE})`,
+    `select app.revoke_api_key('{ticket}', '{key}', ${SOURCE})`,
+    `select * from app.revoke_sent_key(sha256('x'), sha256('y'), ${SOURCE})`,
+    `select * from app.authenticate_key(sha256('x'), sha256('y'), null)`,
+  ]),
+  ...attacks(role, 'reads', [
+    'reads API keys of another tenant',
+    'select id, name, hint from app.api_keys',
+    `select name from app.api_keys where id = '{key}'`,
+    'table app.api_key_permissions',
+    `select * from app.api_keys_of_tenant('{B}')`,
+    `select * from app.mail_of_key('{key}', '{key}')`,
+    `select * from app.authenticate_key(sha256('x'), null, 1)`,
+    'select key_name from app.audit_entries',
+  ]),
+]
+
 /** A title, and the attacks that every login of a function tries on what a sign-in and a revocation need. */
 export const LOCKS_AND_MARKS = [
   'locks or empties what every sign-in needs, or marks itself as a revocation',
