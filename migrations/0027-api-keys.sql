@@ -471,8 +471,8 @@ comment on function app.revoke_api_key is
   'owner: identity_gate; proof: ticket; callers: identity_app; definer: no login may write keys, or it could give itself one';
 
 -- Revokes the key of a hash for whoever has it: the current one, or the previous one while it is valid. The second hash is by the previous
--- pepper. Returns the key with its tenant, or no row when no live key has the hash.
-create function app.revoke_sent_key(p_hash bytea, p_previous bytea, p_source app.source)
+-- pepper. Returns the key with its tenant, or no row when no live key has the hash. The audit entry has p_told.
+create function app.revoke_sent_key(p_hash bytea, p_previous bytea, p_source app.source, p_told jsonb default '{}')
   returns table (id uuid, tenant_id uuid)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -491,7 +491,7 @@ begin
   perform pg_advisory_xact_lock(app.lock_of_key(v_key));
   update app.api_keys k set revoked_at = now() where k.id = v_key and k.revoked_at is null returning k.id, k.tenant_id into id, tenant_id;
   if found then
-    perform app.audit_key(v_key, 'api_key.revoked', null, p_source, '{"by": "possession"}');
+    perform app.audit_key(v_key, 'api_key.revoked', null, p_source, p_told || '{"by": "possession"}');
     return next;
   end if;
 end
@@ -499,8 +499,9 @@ $$;
 comment on function app.revoke_sent_key is
   'owner: identity_gate; proof: api key; callers: identity_app, identity_operator; definer: finds a key of any tenant by its hash';
 
--- Revokes a key by its id, for an operator, and returns its tenant. Returns null when no live key has the id. The caller audits it.
-create function app.end_api_key(p_key uuid) returns uuid
+-- Revokes a key by its id, for an operator, and returns its tenant. Returns null when no unrevoked key has the id. The audit entry has
+-- p_told.
+create function app.end_api_key(p_key uuid, p_source app.source, p_told jsonb) returns uuid
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -511,6 +512,7 @@ begin
   perform app.mark_revocation();
   perform pg_advisory_xact_lock(app.lock_of_key(p_key));
   update app.api_keys k set revoked_at = now() where k.id = p_key and k.revoked_at is null returning k.tenant_id into v_tenant;
+  perform app.audit_key(p_key, 'api_key.revoked', null, p_source, p_told) where v_tenant is not null;
   return v_tenant;
 end
 $$;

@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { InvokeCommand, LambdaClient } from '@aws-sdk/client-lambda'
-import type { Outcome } from '#functions/workers/operate/commands.ts'
+import { MOST_LEAKED_KEYS, type Outcome } from '#functions/workers/operate/commands.ts'
 import { NAMED_QUERIES } from '#functions/workers/operate/named-queries.ts'
 import { AWS_REGION } from '#infra/local/aws/aws-endpoints.ts'
 import { LOCAL_CREDENTIALS } from '#infra/local/aws/sts.ts'
+import { isApiKey } from '#shared/secret/api-key.ts'
 import { LIVE_ALIAS } from '#shared/base/live-alias.ts'
 import { signCommand } from './sign-command.ts'
 
@@ -47,6 +49,10 @@ With --stage, a reason is required: one line. The audit log of each tenant that 
                                  most 720, or 0 for a key that somebody else may know
   revoke-service-key NAME        end every key of a service. Its next request is refused
   list-service-keys              list the keys, who created and ended each, and when it was last used. No key is shown
+  list-api-keys SLUG             list the API keys of a tenant, what each may do and when it was last used. No key is shown
+  revoke-api-key ID              end an API key. Its next request is refused
+  revoke-leaked-keys < FILE      end the API keys in a file, such as the report of a scanner. It prints their ids and tenants, and no
+                                 key. Other text in the file is ignored
   rotate-data-key SLUG           encrypt a tenant's vendor secrets with a new data key and destroy the old one. Runs
                                  online. If interrupted, run it again to resume. It lists vendor accounts whose secret
                                  does not decrypt, and keeps their key until the accounts are revoked
@@ -118,6 +124,9 @@ const USAGE: Readonly<Record<string, Usage>> = {
   'rotate-service-key': { words: ['name'], takes: ['overlap'] },
   'revoke-service-key': { words: ['name'] },
   'list-service-keys': { words: [] },
+  'list-api-keys': { words: ['slug'] },
+  'revoke-api-key': { words: ['id'] },
+  'revoke-leaked-keys': { words: [] },
   'rotate-data-key': { words: ['slug'] },
   rewrap: { words: ['slug'], needs: ['key'] },
   shred: { words: ['slug'] },
@@ -181,14 +190,15 @@ async function invoke(command: object, stage: string | undefined): Promise<Outco
   return JSON.parse(payload)
 }
 
-async function run(words: readonly string[], { log, error }: Output): Promise<number> {
+async function run(words: readonly string[], { log, error }: Output, read: () => Promise<string>): Promise<number> {
   const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true })
   if (values.help === true || positionals.length === 0) {
     log(HELP)
     return values.help === true ? 0 : 2
   }
   const { json = false, help: _, ...given } = values
-  const command = toCommand(positionals, given)
+  const named = toCommand(positionals, given)
+  const command = positionals[0] === 'revoke-leaked-keys' ? { ...named, keys: keysIn(await read()) } : named
   let outcome = await invoke(command, given.stage)
   while ('done' in outcome && outcome.done['finished'] === false) outcome = await invoke(command, given.stage)
   if (json) log(JSON.stringify(outcome))
@@ -199,6 +209,15 @@ async function run(words: readonly string[], { log, error }: Output): Promise<nu
   return 'refused' in outcome ? 1 : 0
 }
 
+/** Returns the API keys in a text, each once. */
+function keysIn(text: string): string[] {
+  const keys = [...new Set(text.match(/tnk_[0-9A-Za-z]{49}(?![0-9A-Za-z])/g))].filter(isApiKey)
+  if (keys.length === 0) throw new UsageError('There is no API key in the input')
+  if (keys.length > MOST_LEAKED_KEYS)
+    throw new UsageError(`There are ${keys.length} API keys in the input. Give at most ${MOST_LEAKED_KEYS}`)
+  return keys
+}
+
 /** Returns a value of an outcome as text, a list with a line for each item. */
 const lines = (value: unknown): string =>
   Array.isArray(value)
@@ -207,10 +226,14 @@ const lines = (value: unknown): string =>
 
 type Output = Pick<Console, 'log' | 'error'>
 
-/** Runs a command line, and returns its exit code. */
-export async function operate(words: readonly string[], output: Output): Promise<number> {
+/** Runs a command line, and returns its exit code. `read` returns what is piped into it. */
+export async function operate(
+  words: readonly string[],
+  output: Output,
+  read: () => Promise<string> = () => text(process.stdin),
+): Promise<number> {
   try {
-    return await run(words, output)
+    return await run(words, output, read)
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     const isUsageError = error instanceof UsageError || (error instanceof TypeError && 'code' in error)

@@ -3,6 +3,7 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { urlFor } from '#infra/local/postgres/database.ts'
 import { runbookPages } from '#infra/tools/runbook.ts'
+import { newApiKey } from '#shared/secret/api-key.ts'
 import { createTenant, createUser } from '#tests/support/minted-session.ts'
 import { ARN, useOperator } from './tools/operator-commands.ts'
 
@@ -28,7 +29,7 @@ it.each([...pages, 'infra/first-deployment.md'])('%s leaves nothing out of a com
   expect(commands.filter((each) => each.includes('…'))).toEqual([])
 })
 
-const { service, cli } = useOperator()
+const { service, cli, piped } = useOperator()
 
 /** What the words in capitals stand for. Each command gets a tenant and a user of its own: some of them end both. */
 async function filled(words: readonly string[], made: number): Promise<string[]> {
@@ -67,7 +68,9 @@ describe('a command of operate', () => {
     const words = (line.match(/'[^']*'|\S+/g) ?? []).map((word) => word.replaceAll("'", ''))
     const stage = words.indexOf('--stage')
     if (stage !== -1) words.splice(stage, 2)
-    const { code: exit, stderr } = await cli(...(await filled(words, commands.indexOf(line))))
+    const [given, input] = words.at(-2) === '<' ? [words.slice(0, -2), newApiKey()] : [words, null]
+    const args = await filled(given, commands.indexOf(line))
+    const { code: exit, stderr } = await (input === null ? cli(...args) : piped(input, ...args))
     // 1: refused, as for a key that the service does not have.
     expect([0, 1], stderr).toContain(exit)
     if (exit === 1) expect(stderr).toMatch(/^Refused: /)

@@ -12,7 +12,11 @@ export interface MintedKey {
 /** Inserts a live API key of a tenant as its route would, without the request. It may read deals by default. An owner of the tenant is its creator. */
 export async function mintKey(
   admin: postgres.Sql,
-  { tenant, permissions = ['deal.read'], name }: { tenant: string; permissions?: readonly KeyPermission[]; name?: string },
+  {
+    tenant,
+    permissions = ['deal.read'],
+    name,
+  }: { tenant: string; permissions?: readonly KeyPermission[]; name?: string },
 ): Promise<MintedKey> {
   const key = newApiKey()
   const [row] = await admin<{ id: string }[]>`

@@ -3,8 +3,12 @@ import * as v from 'valibot'
 import { LegalName } from '#shared/schema/name.ts'
 import { Email } from '#shared/schema/email.ts'
 import { SERVICE_NAME, SERVICE_SCOPES } from '#shared/identity/service-key.ts'
+import { isApiKey } from '#shared/secret/api-key.ts'
 import { TENANT_STATUSES } from '#shared/identity/tenant.ts'
 import { QUERY_NAMES } from './named-queries.ts'
+
+/** How many keys one command revokes. */
+export const MOST_LEAKED_KEYS = 1000
 
 const Slug = v.pipe(
   v.string('must be a string'),
@@ -37,6 +41,13 @@ const ServiceScopes = v.pipe(
   v.minLength(1, 'must not be empty'),
   // Each once, in the order of the list.
   v.transform((scopes) => SERVICE_SCOPES.filter((scope) => scopes.includes(scope))),
+)
+
+// A refusal repeats none of them.
+const LeakedKeys = v.pipe(
+  v.array(v.pipe(v.string('must be text'), v.check(isApiKey, 'must be an API key')), 'must be a list'),
+  v.minLength(1, 'must not be empty'),
+  v.maxLength(MOST_LEAKED_KEYS, `must be at most ${MOST_LEAKED_KEYS}`),
 )
 
 const MAX_OVERLAP_HOURS = 720
@@ -104,6 +115,12 @@ export const Command = v.variant(
     }),
     v.strictObject({ command: v.literal('revoke-service-key'), name: ServiceName }),
     v.strictObject({ command: v.literal('list-service-keys') }),
+    v.strictObject({ command: v.literal('list-api-keys'), slug: Slug }),
+    v.strictObject({
+      command: v.literal('revoke-api-key'),
+      id: v.pipe(v.string('must be a string'), v.uuid('must be the id of an API key')),
+    }),
+    v.strictObject({ command: v.literal('revoke-leaked-keys'), keys: LeakedKeys }),
     v.strictObject({ command: v.literal('rotate-data-key'), slug: Slug }),
     v.strictObject({ command: v.literal('rewrap'), slug: Slug, key: KmsKeyArn }),
     v.strictObject({ command: v.literal('shred'), slug: Slug }),

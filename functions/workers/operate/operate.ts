@@ -9,6 +9,7 @@ import { mayBecome } from '#shared/identity/tenant.ts'
 import { mailToken, newNonce } from '#shared/identity/token.ts'
 import { KeyServiceUnavailable } from '#shared/vault/key-service.ts'
 import type { RuntimeFor } from '#shared/lambda/runtime.ts'
+import { operateApiKeys } from './api-keys.ts'
 import type { Command, FactorCommand, KeyCommand, Outcome } from './commands.ts'
 import { type KeyWork, rewrapDataKeys, rotateDataKey, shredTenant } from './data-keys.ts'
 import { type Instruction, recordCommand } from './instruction.ts'
@@ -31,6 +32,8 @@ const REVOKING = new Set<Command['command']>([
   'disable-user',
   'revoke-service-tenant',
   'revoke-service-key',
+  'revoke-api-key',
+  'revoke-leaked-keys',
 ])
 
 /**
@@ -119,6 +122,10 @@ async function runCommand(
     case 'revoke-service-key':
     case 'list-service-keys':
       return operateServiceKeys(runtime, sql, command, instruction)
+    case 'list-api-keys':
+    case 'revoke-api-key':
+    case 'revoke-leaked-keys':
+      return operateApiKeys(runtime, sql, command, instruction)
   }
 }
 

@@ -220,7 +220,7 @@ const operatorGuarantee = (world: TwoTenants, name: string): Guarantee => ({
     const { own, other } = world
     await sql`savepoint keys`
     const id = await plant(sql, world)
-    const call = `select * from app.${name}('${name === 'end_api_key' ? id : own}')`
+    const call = `select * from app.${name}(${name === 'end_api_key' ? `'${id}', ${SOURCE}, '{}'` : `'${own}'`})`
     for (const role of ['identity_app', 'identity_auth', 'identity_worker', 'identity_services'])
       assert.equal((await as(sql, role, () => attempt(sql, call))).code, '42501', role)
     assert.equal((await as(sql, 'identity_operator', () => attempt(sql, call, [], true))).code, '')

@@ -89,6 +89,9 @@ export function useOperator() {
     /** Performs a command without the checks of its caller. */
     run: (given: object): Promise<any> => perform(v.parse(Command, given), INSTRUCTION),
     factorKeys,
+    /** Runs the command line with a reason, and pipes a text into it. */
+    piped: (input: string, ...words: string[]): Promise<Finished> =>
+      runCommandLine((output) => commandLine([...words, '--reason', REASON], output, async () => input)),
     /** Runs the command line with a reason. */
     command: (...words: string[]) => cli(...words, '--reason', REASON),
     /** Returns the actions of the audit entries of a tenant. */
