@@ -280,7 +280,7 @@ export const ALARMS = {
     page: 'database',
     severity: 'morning',
     felt: 'Nothing yet. In weeks Postgres accepts no write.',
-    first: sql('connections'),
+    first: sql('transactions'),
   },
   'database-storage': {
     page: 'database',
