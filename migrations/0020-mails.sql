@@ -119,9 +119,10 @@ comment on function app.mail_of_user is
 
 -- Returns the membership of a leased mail, also a revoked one if the mail is of its end. The recipient is its user; of an accepted
 -- invitation it is who invited them, while they are a member themselves. `member` is the address of the user. Returns no row when the
--- recipient is disabled or their mail bounced.
+-- recipient is disabled or their mail bounced, and for a mail about the second factor when the tenant asks them for none or they have one.
 create function app.mail_of_membership(p_job uuid, p_lease_token uuid)
-  returns table (email text, language text, full_name text, slug text, legal_name text, timezone text, role text, role_code text, member text)
+  returns table (email text, language text, full_name text, slug text, legal_name text, timezone text, role text, role_code text, member text,
+                 second_factor_from timestamptz)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -129,7 +130,7 @@ create function app.mail_of_membership(p_job uuid, p_lease_token uuid)
 #variable_conflict use_column
 begin
   return query
-    select u.email::text, u.language, u.full_name::text, t.slug, t.legal_name::text, t.timezone, r.label::text, r.code::text, p.email::text
+    select u.email::text, u.language, u.full_name::text, t.slug, t.legal_name::text, t.timezone, r.label::text, r.code::text, p.email::text, a.since
       from app.leased_mail(p_job, p_lease_token) j
       join app.memberships m on m.user_id = (j.payload ->> 'user_id')::uuid and m.tenant_id = j.tenant_id
       join app.users p on p.id = m.user_id
@@ -138,7 +139,9 @@ begin
        and u.disabled_at is null and u.bounced_at is null
       join app.tenants t on t.id = m.tenant_id
       join app.roles r on r.id = m.role_id
+      left join lateral app.members_asked_for_a_factor(m.tenant_id, m.user_id) a on j.payload ->> 'template' = 'second-factor-required'
      where j.payload ->> 'template' in ('membership-added', 'membership-removed')
+        or a.since is not null
         or j.payload ->> 'template' in ('role-changed', 'invitation-accepted') and m.accepted_at is not null and m.revoked_at is null;
 end
 $$;

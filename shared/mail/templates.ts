@@ -112,6 +112,18 @@ export function mailTemplates(stage: { platform: Platform; webBaseUrl: string; r
       ),
     secondFactorSetup: (to: UserContact, mail: { code: string }) =>
       emailOf(to, MAIL_TEXTS[to.language].secondFactorSetup({ ...mail, ...accountOf(to) })),
+    /** `from` is when the shop begins, or began, to ask. */
+    secondFactorRequired: (to: UserContact, { shop, from }: { shop: string; from: string }) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].secondFactorRequired({
+          shop,
+          ...accountOf(to),
+          from: at(to, from),
+          asksNow: Date.parse(from) <= Date.now(),
+        }),
+        `${webBaseUrl}/account/second-factor`,
+      ),
     newSignIn: (to: UserContact, { time, device }: { time: string; device: Device }) =>
       emailOf(
         to,

@@ -27,6 +27,7 @@ interface Facts {
   readonly passwordChanged: Account & { readonly at: string; readonly by: string | null }
   readonly secondFactor: Account & { readonly change: FactorChange; readonly at: string }
   readonly secondFactorSetup: Account & { readonly code: string }
+  readonly secondFactorRequired: Account & { readonly shop: string; readonly from: string; readonly asksNow: boolean }
   readonly newSignIn: Account & { readonly at: string; readonly by: string | null }
   readonly membershipAdded: Account & { readonly shop: string; readonly role: string }
   readonly roleChanged: Account & { readonly shop: string; readonly role: string; readonly at: string }
@@ -89,6 +90,15 @@ const en: MailTexts = {
       'It works once, for 10 minutes.',
     ],
     closing: 'If it was not you, somebody knows your password: set a new one.',
+  }),
+  secondFactorRequired: ({ account, platform, shop, from, asksNow }) => ({
+    subject: `${shop} asks you for a second step`,
+    paragraphs: [
+      `${asksNow ? 'Since' : 'From'} ${from}, ${shop} asks for a second step after the password: a code from an app on your phone.`,
+      `The account ${account} of ${platform} has none yet. ${asksNow ? 'You can work in the shop again as soon as you have set it up.' : 'Set it up before then, or you cannot work in the shop until you have.'} It takes a few minutes.`,
+    ],
+    label: 'Set up the second step',
+    closing: 'Your account and your other shops stay as they are.',
   }),
   newSignIn: ({ account, platform, at, by }) => ({
     subject: 'New sign-in to your account',
@@ -181,6 +191,15 @@ const es: MailTexts = {
       'Funciona una sola vez, durante 10 minutos.',
     ],
     closing: 'Si no fue usted, alguien conoce su contraseña: cree una nueva.',
+  }),
+  secondFactorRequired: ({ account, platform, shop, from, asksNow }) => ({
+    subject: `${shop} le pide un segundo paso`,
+    paragraphs: [
+      `${asksNow ? 'Desde el' : 'A partir del'} ${from}, ${shop} pide un segundo paso después de la contraseña: un código de una aplicación de su teléfono.`,
+      `La cuenta ${account} de ${platform} aún no lo tiene. ${asksNow ? 'Podrá volver a trabajar en la tienda en cuanto lo configure.' : 'Configúrelo antes de esa fecha; si no, no podrá trabajar en la tienda hasta que lo haga.'} Solo lleva unos minutos.`,
+    ],
+    label: 'Configurar el segundo paso',
+    closing: 'Su cuenta y sus demás tiendas siguen como están.',
   }),
   newSignIn: ({ account, platform, at, by }) => ({
     subject: 'Nuevo inicio de sesión en su cuenta',

@@ -35,6 +35,9 @@ export const JOB_KINDS = {
       v.object({ template: v.literal('membership-added'), user_id: Id }),
       v.object({ template: v.literal('membership-removed'), user_id: Id }),
       v.object({ template: v.literal('role-changed'), user_id: Id }),
+      // Adds a mail of the next kind for each member whom the tenant asks for a second factor, and who has none.
+      v.object({ template: v.literal('second-factor-policy'), reminder: v.boolean() }),
+      v.object({ template: v.literal('second-factor-required'), user_id: Id }),
       // To who invited this user.
       v.object({ template: v.literal('invitation-accepted'), user_id: Id }),
     ]),

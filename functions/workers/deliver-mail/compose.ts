@@ -11,7 +11,14 @@ import { setupCodes } from '#shared/factor/code.ts'
 import { remail } from './remail.ts'
 import { replyTo } from './sender.ts'
 import type { Runtime } from './worker.ts'
-import { findInvitation, findMembership, findUser, issueToken, type MembershipContact } from './queries.ts'
+import {
+  announceSecondFactor,
+  findInvitation,
+  findMembership,
+  findUser,
+  issueToken,
+  type MembershipContact,
+} from './queries.ts'
 
 // For emails without a token.
 const NOTICE_TTL_SECONDS = 7 * 86_400
@@ -38,6 +45,8 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     'password-changed': NOTICE_TTL_SECONDS,
     'second-factor': NOTICE_TTL_SECONDS,
     'second-factor-setup': SETUP_CODE_TTL_SECONDS,
+    'second-factor-policy': NOTICE_TTL_SECONDS,
+    'second-factor-required': NOTICE_TTL_SECONDS,
     'new-sign-in': NOTICE_TTL_SECONDS,
     'membership-added': NOTICE_TTL_SECONDS,
     'membership-removed': NOTICE_TTL_SECONDS,
@@ -110,6 +119,17 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
       const issued = await issueToken(sql, job, codes, SETUP_CODE_TTL_SECONDS)
       const code = codes[(issued?.token ?? 0) - 1]?.token
       return issued === null || code === undefined ? null : templates.secondFactorSetup(issued, { code })
+    }
+    case 'second-factor-policy': {
+      await announceSecondFactor(sql, job)
+      return null
+    }
+    case 'second-factor-required': {
+      const place = await membership()
+      const from = place?.second_factor_from ?? null
+      return place === null || from === null
+        ? null
+        : templates.secondFactorRequired(place, { shop: shopName(place), from })
     }
     case 'new-sign-in': {
       const user = await findUser(sql, job)

@@ -88,6 +88,8 @@ export interface MembershipContact extends UserContact {
   readonly role_code: string
   /** The address of the member. The recipient may be who invited them. */
   readonly member: string
+  /** Of a mail about the second factor: from when on the tenant asks for one. */
+  readonly second_factor_from: string | null
 }
 
 /** Returns the membership of a job's user in its tenant with the recipient, also a revoked one. Returns null like `findUser`. */
@@ -97,6 +99,11 @@ export async function findMembership(
 ): Promise<MembershipContact | null> {
   const [row] = await sql<MembershipContact>`select * from app.mail_of_membership(${id}, ${lease})`
   return row ?? null
+}
+
+/** Adds a mail for each member whom the tenant of a job asks for a second factor, and who has none. */
+export async function announceSecondFactor(sql: Sql, { id, lease_token: lease }: LeasedJob): Promise<void> {
+  await sql`select app.announce_second_factor(${id}, ${lease})`
 }
 
 /** Reserves the next time at which an email may be sent, over all mailers. Returns how long to wait for it. */

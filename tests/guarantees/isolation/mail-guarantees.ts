@@ -94,6 +94,8 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
         'mail_of_membership',
         users[0]?.tenants.includes(other) === true ? email : null,
       ],
+      // The tenant asks nobody for a second factor.
+      [{ ...added, template: 'second-factor-required' }, own, 'mail_of_membership', null],
       [{ ...added, template: 'invitation-accepted' }, own, 'mail_of_membership', inviter],
       [{ ...added, template: 'invitation-accepted', user_id: stranger }, own, 'mail_of_membership', null],
     ] as const) {
@@ -177,7 +179,56 @@ export const remailGuarantee = ({ own, other, users }: TwoTenants): Guarantee =>
   },
 })
 
+/** Who gets a mail about a policy on second factors. */
+export const announceGuarantee = ({ own, other, users }: TwoTenants): Guarantee => ({
+  title:
+    'guarantee 6: a lease of a policy adds mails of its own tenant alone, for the members whom that asks and who have no second factor',
+  holds: async (sql) => {
+    const call = 'select app.announce_second_factor($1, $2) as added'
+    const policy = { template: 'second-factor-policy', reminder: false }
+    const [first, second] = users.map(({ id }) => id ?? '')
+    const mailed = () =>
+      as(sql, 'none', async () => {
+        const rows = await sql<{ tenant_id: string; user: string; rightly: boolean }[]>`
+          select j.tenant_id, j.payload ->> 'user_id' as user,
+                 exists (select from app.memberships m where m.tenant_id = ${own} and m.user_id = (j.payload ->> 'user_id')::uuid
+                                                        and m.accepted_at is not null and m.revoked_at is null) as rightly
+            from app.jobs j where j.payload ->> 'template' = 'second-factor-required'`
+        return rows
+      })
+    const announce = async (payload: object, tenant: string | null) => {
+      const [row] = await sql.unsafe<{ added: number }[]>(call, await lease(sql, payload, { tenant }))
+      return row?.added
+    }
+    assert.equal(await announce(policy, own), 0, 'it asks nobody')
+    await as(sql, 'none', async () => {
+      await sql`update app.tenants set second_factor_managers_from = now(), second_factor_everyone_from = now()`
+      await sql`update app.memberships set revoked_at = now() where tenant_id = ${own} and user_id = ${second ?? ''}`
+      await sql`
+        insert into app.factors (id, user_id, kind, name, key_id, witness_hash, sealed_secret, last_step)
+        values (gen_random_uuid(), ${first ?? ''}, 'totp', 'App', gen_random_uuid(), sha256('w'), sha256('s'), 1)`
+    })
+    assert.equal(await announce(policy, null), 0, 'no tenant')
+    assert.equal(await announce({ template: 'membership-added', user_id: first }, own), 0, 'another mail')
+    assert.equal(await announce({ ...policy, reminder: true }, own), 0, 'it is asked already')
+    const wrong = await lease(sql, policy, { tenant: own })
+    assert.equal((await attempt(sql, call, [wrong[0], randomUUID()])).code, 'TN403')
+    assert.deepEqual([...(await mailed())], [])
+    const added = await announce(policy, own)
+    const found = await mailed()
+    assert.ok(found.length > 0 && found.length === added)
+    for (const mail of found) {
+      assert.deepEqual([mail.tenant_id, mail.rightly], [own, true])
+      assert.ok(mail.user !== first, 'who has a second factor gets none')
+    }
+    assert.notEqual(own, other)
+    assert.equal(await announce(policy, own), added)
+    assert.equal((await mailed()).length, added, 'once')
+  },
+})
+
 export const FUNCTIONS: FunctionGuarantees = {
+  announce_second_factor: announceGuarantee,
   mail_of_invitation: mailGuarantee,
   mail_of_user: mailGuarantee,
   mail_of_membership: mailGuarantee,
