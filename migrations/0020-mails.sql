@@ -69,7 +69,8 @@ comment on function app.mail_of_invitation is
 
 -- Returns the user of a leased mail. For a mail with a token, also stores the first hash for the user, unless one of the hashes is
 -- stored, and returns the place of the stored one. Returns no row when the user is disabled or their mail bounced, when a password
--- reset that was requested then is void, when the address is verified already, or for a setup code when the user has a second factor. Returns none for the job of a tenant either: no
+-- reset that was requested then is void, when the address is verified already, for a setup code when the user has a second factor, or when the
+-- reset of one has ended. Returns none for the job of a tenant either: no
 -- tenant asks for such a mail. The time zone is that of the first tenant that the user joined and has not left, or null.
 create function app.mail_of_user(p_job uuid, p_lease_token uuid, p_token_hashes bytea[], p_ttl_seconds integer)
   returns table (email text, language text, full_name text, timezone text, token integer, expires_at timestamptz)
@@ -80,17 +81,23 @@ create function app.mail_of_user(p_job uuid, p_lease_token uuid, p_token_hashes 
 declare
   v_job record := app.leased_mail(p_job, p_lease_token);
   v_purpose text := case v_job.payload ->> 'template' when 'password-reset' then 'password_reset' when 'email-verification' then 'email_verify'
-                                                  when 'second-factor-setup' then 'factor_setup' end;
+                                                  when 'second-factor-setup' then 'factor_setup'
+                                                  when 'second-factor-reset' then 'factor_reset_cancel' end;
   v_user app.users;
 begin
   if v_job.tenant_id is not null then
     return;
   elsif v_job.payload ->> 'template' = 'password-reset' then
     select * into v_user from app.users u where u.email = v_job.payload ->> 'email' and u.resets_valid_from < v_job.created_at;
-  elsif v_job.payload ->> 'template' in ('email-verification', 'password-changed', 'new-sign-in', 'second-factor', 'second-factor-setup') then
+  elsif v_job.payload ->> 'template' in ('email-verification', 'password-changed', 'new-sign-in', 'second-factor', 'second-factor-setup',
+                                           'second-factor-reset') then
     select * into v_user from app.users u
      where u.id = (v_job.payload ->> 'user_id')::uuid and case v_purpose when 'email_verify' then u.email_verified_at is null
-                          when 'factor_setup' then not exists (select from app.factors f where f.user_id = u.id) else true end;
+                          when 'factor_setup' then not exists (select from app.factors f where f.user_id = u.id)
+                          when 'factor_reset_cancel' then exists (
+                            select from app.factor_resets r
+                             where r.user_id = u.id and r.id = (v_job.payload ->> 'reset_id')::uuid and r.cancelled_at is null and r.done_at is null)
+                          else true end;
   end if;
   if v_user.id is null or v_user.disabled_at is not null or v_user.bounced_at is not null then
     return;

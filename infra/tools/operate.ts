@@ -40,6 +40,10 @@ With --stage, a reason is required: one line. The audit log of each tenant that 
   create-partition YEAR          create the partition of the audit log for one of the last two years, this one or the next, and
                                  move the rows of that year into it
   show-second-factor EMAIL       show the factors of a user, without any secret, and how many recovery codes are left
+  reset-second-factor EMAIL      remove the second factors and the password of a user who lost the phone and the recovery codes, after the
+                                 hours of FACTOR_RESET_HOURS. Mails the user a link that cancels it, and then one for a new password. Also
+                                 confirms what a manager requested for somebody with several tenants
+  cancel-second-factor-reset EMAIL  cancel that, and mail the user
   reseal-factors                 seal the secrets of authenticator apps with the current factor key. Run it before you drop the previous
                                  key. If interrupted, run it again to resume. It lists apps that no key opens
   expire-recovery-codes --created-before TIME  end the recovery codes of all users that are older, and mail each user
@@ -121,6 +125,8 @@ const USAGE: Readonly<Record<string, Usage>> = {
   'end-connections': { words: ['login'], takes: ['pid'] },
   'create-partition': { words: ['year'] },
   'show-second-factor': { words: ['email'] },
+  'reset-second-factor': { words: ['email'] },
+  'cancel-second-factor-reset': { words: ['email'] },
   'reseal-factors': { words: [] },
   'expire-recovery-codes': { words: [], needs: ['created-before'] },
   'grant-service-tenant': { words: ['role', 'slug'] },

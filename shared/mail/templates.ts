@@ -124,6 +124,13 @@ export function mailTemplates(stage: { platform: Platform; webBaseUrl: string; r
         }),
         `${webBaseUrl}/account/second-factor`,
       ),
+    /** `time` is when the reset takes effect. Null: an operator must confirm it first. */
+    secondFactorReset: (to: UserContact, { time, ...mail }: Link & { time: string | null }) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].secondFactorReset({ ...accountOf(to), at: time === null ? null : at(to, time) }),
+        link('cancel-reset', mail),
+      ),
     newSignIn: (to: UserContact, { time, device }: { time: string; device: Device }) =>
       emailOf(
         to,

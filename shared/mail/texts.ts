@@ -28,6 +28,7 @@ interface Facts {
   readonly secondFactor: Account & { readonly change: FactorChange; readonly at: string }
   readonly secondFactorSetup: Account & { readonly code: string }
   readonly secondFactorRequired: Account & { readonly shop: string; readonly from: string; readonly asksNow: boolean }
+  readonly secondFactorReset: Account & { readonly at: string | null }
   readonly newSignIn: Account & { readonly at: string; readonly by: string | null }
   readonly membershipAdded: Account & { readonly shop: string; readonly role: string }
   readonly roleChanged: Account & { readonly shop: string; readonly role: string; readonly at: string }
@@ -80,7 +81,7 @@ const en: MailTexts = {
   secondFactor: ({ account, platform, change, at }) => ({
     subject: FACTOR_CHANGES.en[change][0],
     paragraphs: [FACTOR_CHANGES.en[change][1], `It happened in the account ${account} of ${platform} on ${at}.`],
-    label: 'If it was not you, set a new password',
+    label: FACTOR_CHANGES.en[change][2] ?? 'If it was not you, set a new password',
   }),
   secondFactorSetup: ({ account, platform, code }) => ({
     subject: 'Your setup code',
@@ -99,6 +100,18 @@ const en: MailTexts = {
     ],
     label: 'Set up the second step',
     closing: 'Your account and your other shops stay as they are.',
+  }),
+  secondFactorReset: ({ account, platform, at }) => ({
+    subject: 'Somebody asked to remove your second step',
+    paragraphs: [
+      `Somebody says that you lost your phone and your recovery codes. They asked to remove the second step and the password of the account ${account} of ${platform}.`,
+      at === null
+        ? `The people who run ${platform} must confirm it first. You then get another email, with the time.`
+        : `It happens on ${at}, unless it is cancelled. You then get a link to set a new password.`,
+      'If you asked for it, you need to do nothing. If you did not, cancel it:',
+    ],
+    label: 'Keep my second step',
+    closing: 'Signing in with your second step cancels it too.',
   }),
   newSignIn: ({ account, platform, at, by }) => ({
     subject: 'New sign-in to your account',
@@ -181,7 +194,7 @@ const es: MailTexts = {
   secondFactor: ({ account, platform, change, at }) => ({
     subject: FACTOR_CHANGES.es[change][0],
     paragraphs: [FACTOR_CHANGES.es[change][1], `Ocurrió en la cuenta ${account} de ${platform} el ${at}.`],
-    label: 'Si no fue usted, cree una contraseña nueva',
+    label: FACTOR_CHANGES.es[change][2] ?? 'Si no fue usted, cree una contraseña nueva',
   }),
   secondFactorSetup: ({ account, platform, code }) => ({
     subject: 'Su código de configuración',
@@ -200,6 +213,18 @@ const es: MailTexts = {
     ],
     label: 'Configurar el segundo paso',
     closing: 'Su cuenta y sus demás tiendas siguen como están.',
+  }),
+  secondFactorReset: ({ account, platform, at }) => ({
+    subject: 'Alguien pidió quitar su segundo paso',
+    paragraphs: [
+      `Alguien dice que usted perdió su teléfono y sus códigos de recuperación. Pidió quitar el segundo paso y la contraseña de la cuenta ${account} de ${platform}.`,
+      at === null
+        ? `Quienes administran ${platform} deben confirmarlo antes. Entonces recibirá otro correo con la hora.`
+        : `Ocurrirá el ${at}, salvo que se cancele. Entonces recibirá un enlace para crear una contraseña nueva.`,
+      'Si usted lo pidió, no tiene que hacer nada. Si no lo pidió, cancélelo:',
+    ],
+    label: 'Conservar mi segundo paso',
+    closing: 'Iniciar sesión con su segundo paso también lo cancela.',
   }),
   newSignIn: ({ account, platform, at, by }) => ({
     subject: 'Nuevo inicio de sesión en su cuenta',

@@ -10,7 +10,10 @@ export const FACTOR_CHANGES = [
   'codes-renewed',
   'codes-voided',
   'code-used',
+  'few-codes',
   'wrong-codes',
+  'reset-cancelled',
+  'reset-done',
 ] as const
 
 export type FactorChange = (typeof FACTOR_CHANGES)[number]
@@ -31,6 +34,14 @@ export const JOB_KINDS = {
       v.object({ template: v.literal('password-changed'), user_id: Id, device: v.optional(UsedDevice) }),
       v.object({ template: v.literal('second-factor'), user_id: Id, change: v.picklist(FACTOR_CHANGES) }),
       v.object({ template: v.literal('second-factor-setup'), user_id: Id, nonce: Nonce }),
+      // Without a time, the reset waits for an operator.
+      v.object({
+        template: v.literal('second-factor-reset'),
+        user_id: Id,
+        reset_id: Id,
+        nonce: Nonce,
+        effective_at: v.nullable(v.string()),
+      }),
       v.object({ template: v.literal('new-sign-in'), user_id: Id, device: UsedDevice }),
       v.object({ template: v.literal('membership-added'), user_id: Id }),
       v.object({ template: v.literal('membership-removed'), user_id: Id }),
@@ -49,6 +60,8 @@ export const JOB_KINDS = {
     invokes: 'publish-events',
   },
   'sync-catalog': { payload: v.object({ run_id: Id }), invokes: 'sync-catalog' },
+  // Due when a reset of a second factor takes effect.
+  'factor-reset': { payload: v.object({ reset_id: Id }), invokes: null },
   'verify-vendor': { payload: v.object({ account_id: Id }), invokes: null },
 } as const satisfies Record<string, { payload: v.GenericSchema; invokes: InvokedJob | null }>
 

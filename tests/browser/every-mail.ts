@@ -41,6 +41,8 @@ export function everyMail(): [name: string, mail: EmailMessage][] {
       'second-factor-setup': templates.secondFactorSetup(to, { code: '4TQ7-92KM' }),
       'second-factor-required': templates.secondFactorRequired(to, { shop: SHOP, from: '2222-11-27T06:12:00Z' }),
       'second-factor-required now': templates.secondFactorRequired(to, { shop: SHOP, from: time }),
+      'second-factor-reset': templates.secondFactorReset(to, { ...link, time }),
+      'second-factor-reset that waits': templates.secondFactorReset(to, { ...link, time: null }),
       'new-sign-in': templates.newSignIn(to, { time, device: { browser: 'Firefox', system: 'macOS' } }),
       'membership-added': templates.membershipAdded(to, { shop: SHOP, role: 'Account Manager' }),
       'role-changed': templates.roleChanged(to, { shop: SHOP, role: 'Account Manager', time }),

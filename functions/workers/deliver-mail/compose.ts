@@ -6,7 +6,7 @@ import { mailTemplates } from '#shared/mail/templates.ts'
 import { UnreadableJob } from '#shared/queue/drain.ts'
 import type { JobPayload } from '#shared/queue/kinds.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
-import { mailTokens } from '#shared/identity/token.ts'
+import { mailTokens, type TokenPurpose } from '#shared/identity/token.ts'
 import { setupCodes } from '#shared/factor/code.ts'
 import { remail } from './remail.ts'
 import { replyTo } from './sender.ts'
@@ -23,6 +23,8 @@ import {
 // For emails without a token.
 const NOTICE_TTL_SECONDS = 7 * 86_400
 const SETUP_CODE_TTL_SECONDS = 600
+// A reset may wait for an operator. A link of one that has ended does nothing.
+const CANCEL_LINK_TTL_SECONDS = 30 * 86_400
 
 /** The time in which the email had to be sent is over. */
 export class Expired extends Error {
@@ -47,6 +49,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     'second-factor-setup': SETUP_CODE_TTL_SECONDS,
     'second-factor-policy': NOTICE_TTL_SECONDS,
     'second-factor-required': NOTICE_TTL_SECONDS,
+    'second-factor-reset': CANCEL_LINK_TTL_SECONDS,
     'new-sign-in': NOTICE_TTL_SECONDS,
     'membership-added': NOTICE_TTL_SECONDS,
     'membership-removed': NOTICE_TTL_SECONDS,
@@ -62,7 +65,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     requireTenant()
     return findMembership(sql, job)
   }
-  const withToken = async (purpose: 'password_reset' | 'email_verify', nonce: string) => {
+  const withToken = async (purpose: Exclude<TokenPurpose, 'invite'>, nonce: string) => {
     // The caller that adds a job chooses its nonce. The database chooses its id. So no other mail has the token of this one.
     // An earlier attempt may have stored and sent a token before the pepper or the mail key was changed.
     const tokens = mailTokens(runtime, purpose, `${job.id} ${nonce}`)
@@ -130,6 +133,12 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
       return place === null || from === null
         ? null
         : templates.secondFactorRequired(place, { shop: shopName(place), from })
+    }
+    case 'second-factor-reset': {
+      const issued = await withToken('factor_reset_cancel', mail.nonce)
+      return issued === null
+        ? null
+        : templates.secondFactorReset(issued.to, { ...issued.link, time: mail.effective_at })
     }
     case 'new-sign-in': {
       const user = await findUser(sql, job)

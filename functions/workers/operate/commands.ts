@@ -107,6 +107,8 @@ export const Command = v.variant(
     }),
     v.strictObject({ command: v.literal('create-partition'), year: Year }),
     v.strictObject({ command: v.literal('show-second-factor'), email: Email }),
+    v.strictObject({ command: v.literal('reset-second-factor'), email: Email }),
+    v.strictObject({ command: v.literal('cancel-second-factor-reset'), email: Email }),
     v.strictObject({ command: v.literal('reseal-factors') }),
     v.strictObject({ command: v.literal('expire-recovery-codes'), 'created-before': Time }),
     v.strictObject({ command: v.literal('grant-service-tenant'), role: DatabaseName, slug: Slug }),
@@ -153,13 +155,18 @@ export type RepairCommand = Extract<
 >
 
 /** The commands on the second factors of users. They run in several transactions. */
-export type FactorCommand = Extract<
-  Command,
-  { command: 'show-second-factor' | 'reseal-factors' | 'expire-recovery-codes' }
->
+const FACTOR_COMMANDS = [
+  'show-second-factor',
+  'reset-second-factor',
+  'cancel-second-factor-reset',
+  'reseal-factors',
+  'expire-recovery-codes',
+] as const
+
+export type FactorCommand = Extract<Command, { command: (typeof FACTOR_COMMANDS)[number] }>
 
 export const isFactorCommand = (command: Command): command is FactorCommand =>
-  ['show-second-factor', 'reseal-factors', 'expire-recovery-codes'].includes(command.command)
+  FACTOR_COMMANDS.some((name) => name === command.command)
 
 /** The commands on a tenant's data keys. They run in several transactions. */
 export type KeyCommand = Extract<Command, { command: 'rotate-data-key' | 'rewrap' | 'shred' }>

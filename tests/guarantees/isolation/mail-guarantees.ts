@@ -69,6 +69,14 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
       const rows = await sql.unsafe<{ email: string }[]>(`select email from ${call}`, job)
       return rows.map((found) => found.email)
     }
+    const [openReset, endedReset] = [randomUUID(), randomUUID()]
+    await as(
+      sql,
+      'none',
+      () => sql`
+        insert into app.factor_resets (id, user_id, cancelled_at) values (${openReset}, ${user}, null), (${endedReset}, ${user}, now())`,
+    )
+    const reset = { template: 'second-factor-reset', user_id: user, reset_id: openReset }
     const invite = { template: 'invitation', invitation_id: invitation?.id }
     const added = { template: 'membership-added', user_id: user }
     for (const [payload, tenant, by, expected] of [
@@ -83,6 +91,10 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
       [{ template: 'password-reset', email }, own, 'mail_of_user', null],
       [{ template: 'email-verification', user_id: user }, null, 'mail_of_user', email],
       [{ template: 'password-reset', email }, null, 'mail_of_user', email],
+      [reset, null, 'mail_of_user', email],
+      [reset, own, 'mail_of_user', null],
+      [{ ...reset, reset_id: endedReset }, null, 'mail_of_user', null],
+      [{ ...reset, user_id: stranger }, null, 'mail_of_user', null],
       [added, own, 'mail_of_membership', email],
       [added, null, 'mail_of_user', null],
       [{ ...added, template: 'membership-removed' }, own, 'mail_of_membership', email],
@@ -119,6 +131,7 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
       const purposes: Readonly<Record<string, string>> = {
         'email-verification': 'email_verify',
         'password-reset': 'password_reset',
+        'second-factor-reset': 'factor_reset_cancel',
       }
       const purpose = purposes[payload.template]
       const issued =
