@@ -155,9 +155,37 @@ $$;
 comment on function app.mail_of_membership is
   'owner: identity_gate; proof: lease; callers: identity_mailer; definer: reads the recipient of a mail in any tenant';
 
+-- Returns an ended membership of a leased mail, which names it and an owner of its tenant. The recipient is that owner; `member` is the
+-- address of who left. Returns no row when the recipient is no owner any more, is disabled or their mail bounced, or for the job of another
+-- tenant. The job of somebody who leaves has no tenant: they may act in another one.
+create function app.mail_of_departure(p_job uuid, p_lease_token uuid)
+  returns table (email text, language text, full_name text, slug text, legal_name text, timezone text, role text, role_code text, member text)
+  language plpgsql volatile security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+#variable_conflict use_column
+begin
+  return query
+    select u.email::text, u.language, u.full_name::text, t.slug, t.legal_name::text, t.timezone, r.label::text, r.code::text, p.email::text
+      from app.leased_mail(p_job, p_lease_token) j
+      join app.memberships m on m.id = (j.payload ->> 'membership_id')::uuid and m.revoked_at is not null
+       and (j.tenant_id is null or m.tenant_id = j.tenant_id)
+      join app.memberships o on o.user_id = (j.payload ->> 'user_id')::uuid and o.tenant_id = m.tenant_id
+       and o.role_id = 1 and o.accepted_at is not null and o.revoked_at is null
+      join app.users u on u.id = o.user_id and u.disabled_at is null and u.bounced_at is null
+      join app.users p on p.id = m.user_id
+      join app.tenants t on t.id = m.tenant_id
+      join app.roles r on r.id = m.role_id
+     where j.payload ->> 'template' = 'member-left';
+end
+$$;
+comment on function app.mail_of_departure is
+  'owner: identity_gate; proof: lease; callers: identity_mailer; definer: reads the recipient of a mail in any tenant';
+
 -- The class of each column (infra/data-classification.md).
 comment on table app.mail_pace is
   'platform: next_at; '
   'kept: always';
 
-select app.give('app.leased_mail', 'app.mail_of_invitation', 'app.mail_of_user', 'app.mail_of_membership');
+select app.give('app.leased_mail', 'app.mail_of_invitation', 'app.mail_of_user', 'app.mail_of_membership', 'app.mail_of_departure');

@@ -159,6 +159,16 @@ export function mailTemplates(stage: { platform: Platform; webBaseUrl: string; r
         MAIL_TEXTS[to.language].invitationAccepted({ ...mail, ...accountOf(to) }),
         `${webBaseUrl}/s/${encodeURIComponent(slug)}/members`,
       ),
+    /** To an owner of the tenant. */
+    memberLeft: (
+      to: UserContact,
+      { slug, time, ...mail }: { shop: string; slug: string; role: string; member: string; time: string },
+    ) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].memberLeft({ ...mail, ...accountOf(to), at: at(to, time) }),
+        `${webBaseUrl}/s/${encodeURIComponent(slug)}/members`,
+      ),
     membershipRemoved: (to: UserContact, { shop, time }: { shop: string; time: string }) =>
       emailOf(to, MAIL_TEXTS[to.language].membershipRemoved({ shop, ...accountOf(to), at: at(to, time) })),
   }

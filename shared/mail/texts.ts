@@ -33,6 +33,12 @@ interface Facts {
   readonly membershipAdded: Account & { readonly shop: string; readonly role: string }
   readonly roleChanged: Account & { readonly shop: string; readonly role: string; readonly at: string }
   readonly invitationAccepted: Account & { readonly shop: string; readonly role: string; readonly member: string }
+  readonly memberLeft: Account & {
+    readonly shop: string
+    readonly role: string
+    readonly member: string
+    readonly at: string
+  }
   readonly membershipRemoved: Account & { readonly shop: string; readonly at: string }
 }
 
@@ -142,6 +148,15 @@ const en: MailTexts = {
       'You need to do nothing. If you do not know this address, remove the person from the shop:',
     ],
     label: 'Open the members',
+  }),
+  memberLeft: ({ platform, shop, role, member, at }) => ({
+    subject: `${member} left ${shop}`,
+    paragraphs: [
+      `Since ${at}, ${member} no longer works in ${shop} of ${platform}. The role was: ${role}.`,
+      'Their sessions in the shop have ended. You need to do nothing.',
+    ],
+    label: 'Open the members',
+    closing: 'You get this email because you are an owner of the shop.',
   }),
   membershipRemoved: ({ account, platform, shop, at }) => ({
     subject: `You were removed from ${shop}`,
@@ -255,6 +270,15 @@ const es: MailTexts = {
       'No tiene que hacer nada. Si no conoce esta dirección, quite a la persona de la tienda:',
     ],
     label: 'Abrir los miembros',
+  }),
+  memberLeft: ({ platform, shop, role, member, at }) => ({
+    subject: `${member} dejó ${shop}`,
+    paragraphs: [
+      `Desde el ${at}, ${member} ya no trabaja en ${shop} de ${platform}. Su rol era: ${role}.`,
+      'Sus sesiones en la tienda se han cerrado. Usted no tiene que hacer nada.',
+    ],
+    label: 'Abrir los miembros',
+    closing: 'Recibe este correo porque tiene el rol de propietario en la tienda.',
   }),
   membershipRemoved: ({ account, platform, shop, at }) => ({
     subject: `Ya no forma parte de ${shop}`,

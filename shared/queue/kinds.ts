@@ -49,6 +49,8 @@ export const JOB_KINDS = {
       // Adds a mail of the next kind for each member whom the tenant asks for a second factor, and who has none.
       v.object({ template: v.literal('second-factor-policy'), reminder: v.boolean() }),
       v.object({ template: v.literal('second-factor-required'), user_id: Id }),
+      // To this owner of the tenant.
+      v.object({ template: v.literal('member-left'), user_id: Id, membership_id: Id }),
       // To who invited this user.
       v.object({ template: v.literal('invitation-accepted'), user_id: Id }),
     ]),

@@ -52,6 +52,13 @@ export function everyMail(): [name: string, mail: EmailMessage][] {
         role: 'Account Manager',
         member: `${'designer'.repeat(7)}@embroidery.test`,
       }),
+      'member-left': templates.memberLeft(to, {
+        shop: SHOP,
+        slug: 'incorporated-embroidery-of-the-northwest',
+        role: 'Account Manager',
+        member: `${'designer'.repeat(7)}@embroidery.test`,
+        time,
+      }),
       'membership-removed': templates.membershipRemoved(to, { shop: SHOP, time }),
     }
     return Object.entries(mails).map(([kind, mail]): [string, EmailMessage] => [`${kind} (${language})`, mail])

@@ -3,7 +3,7 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { okWithEtag, requireMatch } from '#shared/http/etag.ts'
 import { notFound } from '#shared/base/problem.ts'
 import { Member } from '#shared/identity/member.ts'
-import { enqueue } from '#shared/queue/queries.ts'
+import { enqueue, invoking } from '#shared/queue/queries.ts'
 import { lockMember, revokeMembership } from './member-queries.ts'
 import { requireMayGive } from './require-may-give.ts'
 import { withdrawInvitation } from './withdraw-invitation.ts'
@@ -36,7 +36,8 @@ export const revokeMember = endpoint({
       before: { role: member.role.code },
       ...(left && { after: { left } }),
     })
-    if (!left) await enqueue(sql, 'mail', { template: 'membership-removed', user_id })
+    if (left) await invoking(sql, 'mail')`select app.mail_owners(${member.id})`
+    else await enqueue(sql, 'mail', { template: 'membership-removed', user_id })
     return okWithEtag({ ...member, revoked_at })
   },
 })

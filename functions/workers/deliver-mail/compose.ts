@@ -13,6 +13,8 @@ import { replyTo } from './sender.ts'
 import type { Runtime } from './worker.ts'
 import {
   announceSecondFactor,
+  type DepartureContact,
+  findDeparture,
   findInvitation,
   findMembership,
   findUser,
@@ -55,6 +57,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     'membership-removed': NOTICE_TTL_SECONDS,
     'role-changed': NOTICE_TTL_SECONDS,
     'invitation-accepted': NOTICE_TTL_SECONDS,
+    'member-left': NOTICE_TTL_SECONDS,
   }
   if (Date.now() - Date.parse(job.created_at) > lifetimes[mail.template] * 1000)
     throw new Expired('the email could not be sent in time')
@@ -156,19 +159,24 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
       const place = await membership()
       return place === null ? null : templates.roleChanged(place, { shop: shopName(place), role: roleOf(place), time })
     }
+    case 'member-left': {
+      const place = await findDeparture(sql, job)
+      return place === null ? null : templates.memberLeft(place, { ...memberOf(place), time })
+    }
     case 'invitation-accepted': {
       const place = await membership()
-      return place === null
-        ? null
-        : templates.invitationAccepted(place, {
-            shop: shopName(place),
-            slug: place.slug,
-            role: roleOf(place),
-            member: shownEmail(place.member),
-          })
+      return place === null ? null : templates.invitationAccepted(place, memberOf(place))
     }
   }
 }
+
+/** What a mail tells somebody else of a member. */
+const memberOf = (place: DepartureContact) => ({
+  shop: shopName(place),
+  slug: place.slug,
+  role: roleOf(place),
+  member: shownEmail(place.member),
+})
 
 /** What the recipient calls the role. */
 const roleOf = (place: Pick<MembershipContact, 'language' | 'role' | 'role_code'>): string =>

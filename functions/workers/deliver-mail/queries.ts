@@ -86,7 +86,7 @@ export interface MembershipContact extends UserContact {
   readonly legal_name: string
   readonly role: string
   readonly role_code: string
-  /** The address of the member. The recipient may be who invited them. */
+  /** The address of the member. The recipient may be who invited them, or an owner of the tenant. */
   readonly member: string
   /** Of a mail about the second factor: from when on the tenant asks for one. */
   readonly second_factor_from: string | null
@@ -104,6 +104,15 @@ export async function findMembership(
 /** Adds a mail for each member whom the tenant of a job asks for a second factor, and who has none. */
 export async function announceSecondFactor(sql: Sql, { id, lease_token: lease }: LeasedJob): Promise<void> {
   await sql`select app.announce_second_factor(${id}, ${lease})`
+}
+
+/** An ended membership, with an owner of its tenant. */
+export type DepartureContact = Omit<MembershipContact, 'second_factor_from'>
+
+/** Returns the ended membership of a job with the owner who is told of it. Returns null like `findUser`, and when they are no owner any more. */
+export async function findDeparture(sql: Sql, { id, lease_token: lease }: LeasedJob): Promise<DepartureContact | null> {
+  const [row] = await sql<DepartureContact>`select * from app.mail_of_departure(${id}, ${lease})`
+  return row ?? null
 }
 
 /** Reserves the next time at which an email may be sent, over all mailers. Returns how long to wait for it. */

@@ -8,6 +8,7 @@ const CALLS = {
   mail_of_invitation: `app.mail_of_invitation($1, $2, array[sha256('other'), sha256('invite')])`,
   mail_of_user: `app.mail_of_user($1, $2, array[sha256('mail')], 60)`,
   mail_of_membership: 'app.mail_of_membership($1, $2)',
+  mail_of_departure: 'app.mail_of_departure($1, $2)',
 } as const
 
 type Lease = [job: string, token: string]
@@ -65,6 +66,26 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
     )
     const inviter = invited?.email ?? null
     assert.ok(inviter !== null)
+    // Somebody left both tenants. The named owner is one of the first alone.
+    const memberships = await as(
+      sql,
+      'none',
+      () => sql<{ id: string; tenant_id: string }[]>`
+        with somebody as (insert into app.users (email) values ('left@shops.test') returning id)
+        insert into app.memberships (tenant_id, user_id, role_id, accepted_at, revoked_at)
+        select t, id, 7, now(), now() from somebody, unnest(${[own, other]}::uuid[]) t returning id, tenant_id`,
+    )
+    const ofTenant = (id: string) => memberships.find(({ tenant_id }) => tenant_id === id)?.id
+    const [owner] = await as(
+      sql,
+      'none',
+      () => sql<{ id: string; email: string }[]>`
+        select u.id, u.email from app.memberships m join app.users u on u.id = m.user_id and u.disabled_at is null
+         where m.tenant_id = ${own} and m.role_id = 1 and m.accepted_at is not null and m.revoked_at is null
+           and not exists (select from app.memberships o where o.user_id = u.id and o.tenant_id = ${other}) limit 1`,
+    )
+    const departed = { template: 'member-left', user_id: owner?.id, membership_id: ofTenant(own) }
+    assert.ok(owner !== undefined)
     const open = async (call: string, job: Lease): Promise<string[]> => {
       const rows = await sql.unsafe<{ email: string }[]>(`select email from ${call}`, job)
       return rows.map((found) => found.email)
@@ -110,6 +131,12 @@ export const mailGuarantee = ({ own, other, users }: TwoTenants, name: string): 
       [{ ...added, template: 'second-factor-required' }, own, 'mail_of_membership', null],
       [{ ...added, template: 'invitation-accepted' }, own, 'mail_of_membership', inviter],
       [{ ...added, template: 'invitation-accepted', user_id: stranger }, own, 'mail_of_membership', null],
+      [departed, null, 'mail_of_departure', owner.email],
+      [departed, own, 'mail_of_departure', owner.email],
+      [departed, other, 'mail_of_departure', null],
+      [{ ...departed, membership_id: ofTenant(other) }, null, 'mail_of_departure', null],
+      [{ ...departed, user_id: stranger }, null, 'mail_of_departure', null],
+      [{ ...departed, template: 'role-changed' }, null, 'mail_of_departure', null],
     ] as const) {
       const what = JSON.stringify(payload)
       const job = await lease(sql, payload, { tenant })
@@ -245,5 +272,6 @@ export const FUNCTIONS: FunctionGuarantees = {
   mail_of_invitation: mailGuarantee,
   mail_of_user: mailGuarantee,
   mail_of_membership: mailGuarantee,
+  mail_of_departure: mailGuarantee,
   remail_invitation: remailGuarantee,
 }
