@@ -167,7 +167,22 @@ comment on function app.keep_an_owner is 'callers: none';
 create trigger memberships_keep_an_owner after update or delete on app.memberships
   for each row execute function app.keep_an_owner();
 
--- Ends the membership of the ticket's user in a tenant, and their sessions in it. Returns false when they are no member. Raises TN401 when
+-- Mails the owners of a tenant that somebody left it. Requires a membership that ended in this transaction. An owner who left gets no mail.
+create function app.mail_owners(p_membership uuid) returns void
+  language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  perform app.enqueue('mail', jsonb_build_object('template', 'member-left', 'user_id', o.user_id, 'membership_id', m.id),
+                      'left ' || m.id || ' ' || m.revoked_at || ' ' || o.user_id)
+     from app.memberships m
+     join app.memberships o on o.tenant_id = m.tenant_id and o.role_id = 1 and o.accepted_at is not null and o.revoked_at is null
+    where m.id = p_membership;
+end
+$$;
+comment on function app.mail_owners is 'callers: identity_gate, identity_app';
+
+-- Ends the membership of the ticket's user in a tenant, and their sessions in it, and mails the owners. Returns false when they are no member. Raises TN401 when
 -- the session is no longer live, TN428 when it has not stepped up in the last p_step_up_seconds, and TN409 for the last owner. Nobody's
 -- permission is asked: a person may always leave.
 create function app.leave_tenant(p_ticket bytea, p_tenant uuid, p_source app.source, p_step_up_seconds integer) returns boolean
@@ -198,6 +213,7 @@ begin
   values (p_tenant, v_user, 'membership.revoked', 'membership', v_membership,
           jsonb_build_object('role', (select r.code from app.roles r where r.id = v_role)), '{"left": true}',
           p_source.request_id, p_source.client_request_id, app.tenant_ip_hash(p_source.ip_hash, p_tenant));
+  perform app.mail_owners(v_membership);
   return true;
 end
 $$;
@@ -353,7 +369,7 @@ comment on table app.memberships is
   'personal: listed_as; linked: id, user_id, invited_by, invitation_id; tenant: tenant_id, role_id, role_scope, source, accepted_at, revoked_at, created_at, selected_at; '
   'kept: always, as the record of who did what';
 
-select app.give('app.may_give', 'app.keep_within_reach', 'app.make_membership', 'app.keep_an_owner', 'app.leave_tenant', 'app.folded', 'app.listed_as',
+select app.give('app.may_give', 'app.keep_within_reach', 'app.make_membership', 'app.keep_an_owner', 'app.mail_owners', 'app.leave_tenant', 'app.folded', 'app.listed_as',
                 'app.list_member', 'app.list_user_again', 'app.list_members');
 
 select app.grant_permission('member.manage', 'owner', 'admin');

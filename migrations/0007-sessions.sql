@@ -128,7 +128,8 @@ comment on function app.guesses_of is 'callers: identity_gate';
 -- unless the caller says that one was proven. With it come the effects of a sign-in: the live session of the token that the client sent ends,
 -- whoever its user is: one of two token hashes, because the pepper may be rotating. The longest unused sessions end, so that p_most live ones are
 -- left. The network and the device become known ones of the user, and the failures of p_limit_key are forgotten. When neither was one of the
--- user's in the last 30 days, it adds a mail that says so: at most one in an hour, and none in the first day of an account.
+-- user's in the last 30 days, it adds a mail that says so: at most one in an hour, and none in the first day of an account. A proof of the
+-- second factor cancels a reset of it (0034).
 -- Requires a lock on the user's row, and before it one on the user of the sent session (app.lock_user).
 create function app.create_session(
     p_user uuid, p_token_key bytea, p_csrf_secret bytea, p_network_key bytea, p_device_key bytea, p_device jsonb, p_user_agent text,
@@ -163,6 +164,9 @@ begin
           now() + make_interval(secs => p_absolute_seconds), case when p_proven then now() end, now())
   returning s.id into v_session;
   delete from app.rate_limits r where r.key = p_limit_key;
+  if p_proven then
+    perform app.end_reset(p_user, p_user, null, p_source);
+  end if;
   return v_session;
 end
 $$;

@@ -95,6 +95,39 @@ comment on function app.end_blockers is
   'owner: identity_ender; proof: none; callers: identity_app, identity_auth, identity_operator; '
   'definer: ends connections of other roles';
 
+-- For an operator: ends the connections of a login, or only that of one process, and returns the processes. A login of this or another
+-- service is one that may call app.clean, as each pooled connection does. Raises 22023 for any other: the owner, who migrates, a superuser, or
+-- a name that does not exist.
+create function app.end_connections(p_login text, p_pid integer, p_reason text) returns table (pid integer)
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+#variable_conflict use_column
+declare
+  v_pid integer;
+begin
+  if not exists (
+    select from pg_roles r
+     where r.rolname = p_login and r.rolcanlogin and has_function_privilege(r.oid, 'app.clean()', 'execute')
+       and not pg_has_role(r.oid, 'identity_owner', 'member')) then
+    raise exception 'no login of a service' using errcode = '22023';
+  end if;
+  for v_pid in
+    select a.pid from pg_stat_activity a
+     where a.usename = p_login and a.datname = current_database() and a.pid <> pg_backend_pid() and a.pid = coalesce(p_pid, a.pid)
+  loop
+    if pg_terminate_backend(v_pid) then
+      raise log 'ended connection % of %, for an operator: %', v_pid, p_login, left(p_reason, 200);
+      pid := v_pid;
+      return next;
+    end if;
+  end loop;
+end
+$$;
+comment on function app.end_connections is
+  'owner: identity_ender; proof: none; callers: identity_operator; definer: ends connections of other roles';
+
 -- Blocks later writes of a user until the transaction ends, and waits for those in progress. Call it before ending a
 -- user's sessions or disabling the user. Marks the transaction as a revocation.
 create function app.lock_user(p_user uuid) returns void
@@ -269,4 +302,4 @@ comment on function app.operator_ticket is
   'owner: identity_gate; proof: none; callers: identity_operator; definer: seals a ticket';
 
 select app.give(
-  'app.mark_revocation', 'app.end_blockers', 'app.lock_user', 'app.lock_member', 'app.lock_of_one_factor', 'app.check_step_up', 'app.enter_to_write', 'app.enter_session', 'app.operator_ticket');
+  'app.mark_revocation', 'app.end_blockers', 'app.end_connections', 'app.lock_user', 'app.lock_member', 'app.lock_of_one_factor', 'app.check_step_up', 'app.enter_to_write', 'app.enter_session', 'app.operator_ticket');

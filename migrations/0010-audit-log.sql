@@ -110,7 +110,7 @@ begin
 end
 $$;
 comment on function app.create_audit_partition is
-  'proof: none; callers: identity_worker; definer: creates a table as the owner of its parent';
+  'proof: none; callers: identity_worker, identity_operator; definer: creates a table as the owner of its parent';
 
 select app.create_audit_partition((day at time zone 'UTC')::date) from unnest(array[now(), now() + interval '3 months']) as day;
 

@@ -69,7 +69,8 @@ comment on function app.mail_of_invitation is
 
 -- Returns the user of a leased mail. For a mail with a token, also stores the first hash for the user, unless one of the hashes is
 -- stored, and returns the place of the stored one. Returns no row when the user is disabled or their mail bounced, when a password
--- reset that was requested then is void, when the address is verified already, or for a setup code when the user has a second factor. Returns none for the job of a tenant either: no
+-- reset that was requested then is void, when the address is verified already, for a setup code when the user has a second factor, or when the
+-- reset of one has ended. Returns none for the job of a tenant either: no
 -- tenant asks for such a mail. The time zone is that of the first tenant that the user joined and has not left, or null.
 create function app.mail_of_user(p_job uuid, p_lease_token uuid, p_token_hashes bytea[], p_ttl_seconds integer)
   returns table (email text, language text, full_name text, timezone text, token integer, expires_at timestamptz)
@@ -80,17 +81,23 @@ create function app.mail_of_user(p_job uuid, p_lease_token uuid, p_token_hashes 
 declare
   v_job record := app.leased_mail(p_job, p_lease_token);
   v_purpose text := case v_job.payload ->> 'template' when 'password-reset' then 'password_reset' when 'email-verification' then 'email_verify'
-                                                  when 'second-factor-setup' then 'factor_setup' end;
+                                                  when 'second-factor-setup' then 'factor_setup'
+                                                  when 'second-factor-reset' then 'factor_reset_cancel' end;
   v_user app.users;
 begin
   if v_job.tenant_id is not null then
     return;
   elsif v_job.payload ->> 'template' = 'password-reset' then
     select * into v_user from app.users u where u.email = v_job.payload ->> 'email' and u.resets_valid_from < v_job.created_at;
-  elsif v_job.payload ->> 'template' in ('email-verification', 'password-changed', 'new-sign-in', 'second-factor', 'second-factor-setup') then
+  elsif v_job.payload ->> 'template' in ('email-verification', 'password-changed', 'new-sign-in', 'second-factor', 'second-factor-setup',
+                                           'second-factor-reset') then
     select * into v_user from app.users u
      where u.id = (v_job.payload ->> 'user_id')::uuid and case v_purpose when 'email_verify' then u.email_verified_at is null
-                          when 'factor_setup' then not exists (select from app.factors f where f.user_id = u.id) else true end;
+                          when 'factor_setup' then not exists (select from app.factors f where f.user_id = u.id)
+                          when 'factor_reset_cancel' then exists (
+                            select from app.factor_resets r
+                             where r.user_id = u.id and r.id = (v_job.payload ->> 'reset_id')::uuid and r.cancelled_at is null and r.done_at is null)
+                          else true end;
   end if;
   if v_user.id is null or v_user.disabled_at is not null or v_user.bounced_at is not null then
     return;
@@ -119,8 +126,39 @@ comment on function app.mail_of_user is
 
 -- Returns the membership of a leased mail, also a revoked one if the mail is of its end. The recipient is its user; of an accepted
 -- invitation it is who invited them, while they are a member themselves. `member` is the address of the user. Returns no row when the
--- recipient is disabled or their mail bounced.
+-- recipient is disabled or their mail bounced, and for a mail about the second factor when the tenant asks them for none or they have one.
 create function app.mail_of_membership(p_job uuid, p_lease_token uuid)
+  returns table (email text, language text, full_name text, slug text, legal_name text, timezone text, role text, role_code text, member text,
+                 second_factor_from timestamptz)
+  language plpgsql volatile security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+#variable_conflict use_column
+begin
+  return query
+    select u.email::text, u.language, u.full_name::text, t.slug, t.legal_name::text, t.timezone, r.label::text, r.code::text, p.email::text, a.since
+      from app.leased_mail(p_job, p_lease_token) j
+      join app.memberships m on m.user_id = (j.payload ->> 'user_id')::uuid and m.tenant_id = j.tenant_id
+      join app.users p on p.id = m.user_id
+      left join app.memberships i on i.tenant_id = m.tenant_id and i.user_id = m.invited_by and i.accepted_at is not null and i.revoked_at is null
+      join app.users u on u.id = case when j.payload ->> 'template' = 'invitation-accepted' then i.user_id else m.user_id end
+       and u.disabled_at is null and u.bounced_at is null
+      join app.tenants t on t.id = m.tenant_id
+      join app.roles r on r.id = m.role_id
+      left join lateral app.members_asked_for_a_factor(m.tenant_id, m.user_id) a on j.payload ->> 'template' = 'second-factor-required'
+     where j.payload ->> 'template' in ('membership-added', 'membership-removed')
+        or a.since is not null
+        or j.payload ->> 'template' in ('role-changed', 'invitation-accepted') and m.accepted_at is not null and m.revoked_at is null;
+end
+$$;
+comment on function app.mail_of_membership is
+  'owner: identity_gate; proof: lease; callers: identity_mailer; definer: reads the recipient of a mail in any tenant';
+
+-- Returns an ended membership of a leased mail, which names it and an owner of its tenant. The recipient is that owner; `member` is the
+-- address of who left. Returns no row when the recipient is no owner any more, is disabled or their mail bounced, or for the job of another
+-- tenant. The job of somebody who leaves has no tenant: they may act in another one.
+create function app.mail_of_departure(p_job uuid, p_lease_token uuid)
   returns table (email text, language text, full_name text, slug text, legal_name text, timezone text, role text, role_code text, member text)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
@@ -131,18 +169,18 @@ begin
   return query
     select u.email::text, u.language, u.full_name::text, t.slug, t.legal_name::text, t.timezone, r.label::text, r.code::text, p.email::text
       from app.leased_mail(p_job, p_lease_token) j
-      join app.memberships m on m.user_id = (j.payload ->> 'user_id')::uuid and m.tenant_id = j.tenant_id
+      join app.memberships m on m.id = (j.payload ->> 'membership_id')::uuid and m.revoked_at is not null
+       and (j.tenant_id is null or m.tenant_id = j.tenant_id)
+      join app.memberships o on o.user_id = (j.payload ->> 'user_id')::uuid and o.tenant_id = m.tenant_id
+       and o.role_id = 1 and o.accepted_at is not null and o.revoked_at is null
+      join app.users u on u.id = o.user_id and u.disabled_at is null and u.bounced_at is null
       join app.users p on p.id = m.user_id
-      left join app.memberships i on i.tenant_id = m.tenant_id and i.user_id = m.invited_by and i.accepted_at is not null and i.revoked_at is null
-      join app.users u on u.id = case when j.payload ->> 'template' = 'invitation-accepted' then i.user_id else m.user_id end
-       and u.disabled_at is null and u.bounced_at is null
       join app.tenants t on t.id = m.tenant_id
       join app.roles r on r.id = m.role_id
-     where j.payload ->> 'template' in ('membership-added', 'membership-removed')
-        or j.payload ->> 'template' in ('role-changed', 'invitation-accepted') and m.accepted_at is not null and m.revoked_at is null;
+     where j.payload ->> 'template' = 'member-left';
 end
 $$;
-comment on function app.mail_of_membership is
+comment on function app.mail_of_departure is
   'owner: identity_gate; proof: lease; callers: identity_mailer; definer: reads the recipient of a mail in any tenant';
 
 -- The class of each column (infra/data-classification.md).
@@ -150,4 +188,4 @@ comment on table app.mail_pace is
   'platform: next_at; '
   'kept: always';
 
-select app.give('app.leased_mail', 'app.mail_of_invitation', 'app.mail_of_user', 'app.mail_of_membership');
+select app.give('app.leased_mail', 'app.mail_of_invitation', 'app.mail_of_user', 'app.mail_of_membership', 'app.mail_of_departure');

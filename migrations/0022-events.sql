@@ -233,6 +233,28 @@ $$;
 comment on function app.keep_events is
   'owner: identity_gate; proof: lease; callers: identity_publisher; definer: compares a lease, which no login may read';
 
+-- For an operator: makes the jobs of events due that wait or were dead-lettered. With a time also those that ended since then, whose events
+-- the bus then gets again. Returns how many. A job that is leased, it leaves alone.
+create function app.send_events_again(p_since timestamptz) returns integer
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_jobs integer;
+begin
+  update app.jobs j
+     set run_at = now(), dead_at = null, completed_at = null,
+         payload = case when j.completed_at is null then j.payload::jsonb else j.payload::jsonb - 'ids' end
+   where j.kind = 'event' and (j.leased_until is null or j.leased_until < now())
+     and (j.completed_at is null or j.completed_at >= p_since);
+  get diagnostics v_jobs = row_count;
+  return v_jobs;
+end
+$$;
+comment on function app.send_events_again is
+  'owner: identity_gate; proof: none; callers: identity_operator; definer: changes jobs of all tenants, which no login may';
+
 -- A new partition of the audit log gets the trigger from the owner, who therefore is a caller of app.add_event.
 create trigger audit_log_adds_event after insert on app.audit_log for each row execute function app.add_event();
 
@@ -283,4 +305,4 @@ comment on table app.events is
   'kept: as long as its job or an older event, by app.delete_old_events';
 
 select app.give('app.leaving', 'app.add_event', 'app.enqueue_events', 'app.leased_events', 'app.keep_events',
-  'app.delete_old_events');
+  'app.send_events_again', 'app.delete_old_events');

@@ -159,11 +159,13 @@ end
 $$;
 comment on function app.accept_code is 'callers: identity_gate';
 
--- Uses a recovery code of a user, once. Returns whether it did. Audits it, and mails the user.
+-- Uses a recovery code of a user, once. Returns whether it did. Audits it, and mails the user, who learns when few are left.
 create function app.accept_recovery_code(p_user uuid, p_hash bytea, p_previous bytea, p_source app.source) returns boolean
   language plpgsql
   set search_path = pg_catalog, pg_temp
   as $$
+declare
+  v_left integer;
 begin
   update app.tokens t set consumed_at = now(), expires_at = now()
    where t.token_hash in (p_hash, p_previous) and t.user_id = p_user and t.purpose = 'recovery_code'
@@ -171,8 +173,9 @@ begin
   if not found then
     return false;
   end if;
-  perform app.audit_user(p_user, 'user.recovery_code_used', jsonb_build_object('codes_left', app.codes_left(p_user)), p_source);
-  perform app.mail_change(p_user, 'code-used');
+  v_left := app.codes_left(p_user);
+  perform app.audit_user(p_user, 'user.recovery_code_used', jsonb_build_object('codes_left', v_left), p_source);
+  perform app.mail_change(p_user, case when v_left <= 3 then 'few-codes' else 'code-used' end);
   return true;
 end
 $$;

@@ -136,6 +136,8 @@ begin
     v_refused.refused_by := 'proof';
     return v_refused;
   end if;
+  -- Who proves a factor has not lost it.
+  perform app.end_reset(v_session.user_id, v_session.user_id, null, p_source);
   if v_session.tenant_id is not null then
     insert into app.audit_log (tenant_id, actor_user_id, action, target_type, target_id, request_id, client_request_id, ip_hash)
     values (v_session.tenant_id, v_session.user_id, 'session.stepped_up', 'session', v_session.id, p_source.request_id,

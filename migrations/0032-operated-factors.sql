@@ -1,11 +1,11 @@
 -- What operators do with the second factors of users. None of these functions shows a secret that is not sealed.
 set local role identity_owner;
 
--- Returns the factors of the user with an address, oldest first, each with what is left of the recovery codes. Returns one row of nulls for a
+-- Returns the factors of the user with an address, oldest first, each with what is left of the recovery codes, and the open reset. Returns one row of nulls for a
 -- user without a factor, and none for no user.
 create function app.factors_of_email(p_email text)
   returns table (user_id uuid, kind text, created_at timestamptz, last_used_at timestamptz, wrong_codes integer, key_id uuid,
-                 codes_left integer, codes_created_at timestamptz)
+                 codes_left integer, codes_created_at timestamptz, reset_requested_at timestamptz, reset_effective_at timestamptz)
   language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -14,8 +14,9 @@ create function app.factors_of_email(p_email text)
 begin
   return query
     select u.id, f.kind, f.created_at, f.last_used_at, f.wrong_codes, f.key_id, app.codes_left(u.id),
-           (select max(t.created_at) from app.tokens t where t.user_id = u.id and t.purpose = 'recovery_code')
+           (select max(t.created_at) from app.tokens t where t.user_id = u.id and t.purpose = 'recovery_code'), r.requested_at, r.effective_at
       from app.users u left join app.factors f on f.user_id = u.id
+      left join app.factor_resets r on r.user_id = u.id and r.cancelled_at is null and r.done_at is null
      where u.email = p_email
      order by f.created_at, f.id;
 end

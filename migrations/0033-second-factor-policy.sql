@@ -1,4 +1,4 @@
--- Whom a tenant asks for a second factor.
+-- Whom a tenant asks for a second factor, and the mails that tell them.
 set local role identity_owner;
 
 -- Sets whom the tenant of a ticket asks for a second factor (`none`, `managers` or `everyone`) from p_grace_days on, and returns the tenant. A
@@ -42,10 +42,60 @@ begin
          jsonb_build_object('second_factor', app.policy_of(v_before.second_factor_managers_from, v_before.second_factor_everyone_from)),
          jsonb_build_object('second_factor', p_require), p_source.request_id, p_source.client_request_id,
          app.tenant_ip_hash(p_source.ip_hash, v_after.id);
+  if p_require <> 'none' then
+    perform app.enqueue('mail', '{"template": "second-factor-policy", "reminder": false}');
+    perform app.enqueue('mail', '{"template": "second-factor-policy", "reminder": true}', 'second-factor-policy ' || d, d - interval '1 day')
+       from unnest(array[v_after.second_factor_managers_from, v_after.second_factor_everyone_from]) d
+      where d - interval '1 day' > now();
+  end if;
   return next v_after;
 end
 $$;
 comment on function app.change_second_factor_policy is
   'owner: identity_gate; proof: ticket; callers: identity_app; definer: no login may write the policy of a tenant';
 
-select app.give('app.change_second_factor_policy');
+-- Adds a mail for each member whom the tenant of a leased mail asks for a second factor, and who has none: for a reminder only for those
+-- whom it asks within a day. Returns how many it added. A member gets one of each for a day from which on they are asked.
+create function app.announce_second_factor(p_job uuid, p_lease_token uuid) returns integer
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_job record := app.leased_mail(p_job, p_lease_token);
+  v_reminder boolean := coalesce((v_job.payload ->> 'reminder')::boolean, false);
+begin
+  if v_job.tenant_id is null or v_job.payload ->> 'template' <> 'second-factor-policy' then
+    return 0;
+  end if;
+  perform app.set_tenant(v_job.tenant_id);
+  return (select count(app.enqueue('mail', jsonb_build_object('template', 'second-factor-required', 'user_id', a.user_id),
+                                   format('second-factor-required %s %s %s', a.user_id, date_trunc('day', a.since), v_reminder)))
+            from app.members_asked_for_a_factor(v_job.tenant_id) a
+           where not v_reminder or a.since > now() and a.since <= now() + interval '1 day');
+end
+$$;
+comment on function app.announce_second_factor is
+  'owner: identity_gate; proof: lease; callers: identity_mailer; definer: reads the members of a tenant, and who has a factor';
+
+-- Returns the members of an open tenant, or one of them, whom it asks for a second factor, now or later, and who have none, and since when it
+-- asks them.
+create function app.members_asked_for_a_factor(p_tenant uuid, p_user uuid default null) returns table (user_id uuid, since timestamptz)
+  language plpgsql stable
+  set search_path = pg_catalog, pg_temp
+  as $$
+#variable_conflict use_column
+begin
+  return query
+    select m.user_id, app.second_factor_from(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions)
+      from app.tenants t
+      join app.memberships m on m.tenant_id = t.id and m.accepted_at is not null and m.revoked_at is null
+      join app.roles r on r.id = m.role_id
+     where t.id = p_tenant and t.deleted_at is null and app.is_open(t.status) and (p_user is null or m.user_id = p_user)
+       and app.second_factor_from(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions) is not null
+       and not exists (select from app.factors f where f.user_id = m.user_id);
+end
+$$;
+comment on function app.members_asked_for_a_factor is 'callers: identity_gate';
+
+select app.give('app.change_second_factor_policy', 'app.announce_second_factor', 'app.members_asked_for_a_factor');

@@ -129,7 +129,7 @@ export const ALARMS = {
   'sign-in-failures': {
     page: 'requests',
     severity: 'wake',
-    felt: 'Nobody can sign in, or somebody guesses passwords.',
+    felt: 'Nobody can sign in, or somebody guesses passwords or codes.',
     first: log('auth'),
   },
   'tokens-refused': {
@@ -138,10 +138,10 @@ export const ALARMS = {
     felt: 'People are signed out, or nothing.',
     first: 'Dashboard tenantry-STAGE: 401 by cause',
   },
-  'credential-unreadable': {
+  'secret-unreadable': {
     page: 'safety',
     severity: 'wake',
-    felt: 'One tenant cannot use a vendor account. Suspect tampering.',
+    felt: 'A tenant cannot use a vendor account, or codes of apps get 503. Suspect tampering.',
     first: FAULT,
   },
   'scope-forged': {
@@ -280,7 +280,7 @@ export const ALARMS = {
     page: 'database',
     severity: 'morning',
     felt: 'Nothing yet. In weeks Postgres accepts no write.',
-    first: sql('connections'),
+    first: sql('transactions'),
   },
   'database-storage': {
     page: 'database',

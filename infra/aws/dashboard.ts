@@ -31,7 +31,11 @@ export class Dashboard extends Construct {
           [own('SignInSucceeded'), own('SignInFailed')],
           [own('ProbeSucceeded'), own('PagesProbeSucceeded')],
         ),
-        graph('401 by cause, and 403', [ownEach('Unauthorized')], [own('Forbidden')]),
+        graph(
+          '401 by cause, 403, and wrong second factors by field',
+          [ownEach('Unauthorized')],
+          [own('Forbidden'), ownEach('SecondFactorFailed')],
+        ),
         graph(
           '429 by limit, cache failures, unreadable X-Forwarded-For, ended blockers of revocations, stopped invitations',
           [ownEach('RateLimited')],
@@ -77,7 +81,7 @@ export class Dashboard extends Construct {
         ),
         graph(
           'Vault: KMS failures, failed decryptions, stale secrets',
-          [own('KmsFailed'), own('DecryptionFailed')],
+          [own('KmsFailed'), own('DecryptionFailed'), own('FactorSealFailed')],
           [own('SecretRefreshFailed')],
         ),
         graph('Vendors unreachable, and failed sync runs', [ownEach('VendorUnreachable')], [ownEach('SyncFailed')]),

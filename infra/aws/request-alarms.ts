@@ -9,6 +9,9 @@ const ERROR_BUDGET_PERCENT = 0.1
 const FAST_BURN = 14.4
 const SLOW_BURN = 6
 
+// An alarm has one threshold: as many wrong proofs of second factors count as every sign-in that failed.
+const WRONG_PROOFS = 50
+
 const REFUSED = Array.from({ length: 2 * MANAGED_RULES.length }, (_, index) => `FILL(r${index}, 0)`).join(' + ')
 const REFUSED_FROM = 20
 
@@ -170,16 +173,23 @@ export function requestAlarms({ config }: Watched, metrics: StageMetrics): Alarm
           } satisfies AlarmDefinition,
         }),
     'sign-in-failures': {
-      metric: percentage(own('SignInFailed'), own('SignInSucceeded'), {
-        from: 100,
+      metric: new MathExpression({
         label: 'failed, percent',
-        of: 'sum',
+        expression: `IF(FILL(proofs, 0) >= ${WRONG_PROOFS}, 100, passwords)`,
+        usingMetrics: {
+          proofs: own('SecondFactorFailed'),
+          passwords: percentage(own('SignInFailed'), own('SignInSucceeded'), {
+            from: 100,
+            label: 'wrong passwords, percent',
+            of: 'sum',
+          }),
+        },
       }),
       over: 80,
       periods: [2, 2],
       missing: 'normal',
       description:
-        'For 10 minutes more than 80 % of the sign-ins failed, and at least 100 in each 5 minutes. Either somebody guesses passwords, or nobody can sign in.',
+        'For 10 minutes more than 80 % of the sign-ins failed, and at least 100 in each 5 minutes, or at least 50 proofs of second factors were wrong in each. Either somebody guesses passwords or codes, or nobody can sign in.',
     },
     'tokens-refused': {
       metric: percentage(own('Unauthorized'), metrics.requests, { from: 500, label: '401, percent', of: 'whole' }),

@@ -1,5 +1,5 @@
 import { type AlarmDefinitions, MINUTE } from './alarm-definition.ts'
-import type { StageMetrics } from './metrics.ts'
+import { type StageMetrics, sumOf } from './metrics.ts'
 
 /** The alarms of what protects tenants: limits, secrets, and the isolation in the database. */
 export const safetyAlarms = ({ own }: StageMetrics): AlarmDefinitions => ({
@@ -19,13 +19,16 @@ export const safetyAlarms = ({ own }: StageMetrics): AlarmDefinitions => ({
     description:
       'Functions cannot refresh their secrets from Secrets Manager and are using cached values. New instances cannot start.',
   },
-  'credential-unreadable': {
-    metric: own('DecryptionFailed', { period: MINUTE }),
+  'secret-unreadable': {
+    metric: sumOf(
+      [own('DecryptionFailed', { period: MINUTE }), own('FactorSealFailed', { period: MINUTE })],
+      'secrets that do not open',
+    ),
     over: 0,
     periods: [1, 1],
     missing: 'normal',
     description:
-      'A vendor secret did not decrypt for the tenant and account it is stored for. Suspect tampering until it is explained.',
+      'A vendor secret did not decrypt for the tenant and account it is stored for, or the secret of a second factor for its user. Suspect tampering until it is explained.',
   },
   'scope-forged': {
     metric: own('ScopeForged', { period: MINUTE }),

@@ -35,7 +35,17 @@ With --stage, a reason is required: one line. The audit log of each tenant that 
   unsuppress EMAIL               let an address get mail again after a bounce or a complaint, once its owner asks for it
   renew-seal                     replace the keys with which the database seals tickets. Requests in progress fail. Run it
                                  after a restore of a backup, or when somebody may have read the table app.seal
+  send-events [--since TIME]     send the events immediately that wait for their next try, and those that were dead-lettered.
+                                 With --since also those again that the bus took since then
+  end-connections LOGIN [--pid PID]  end the connections of a login of this or another service, or only that of one process.
+                                 Requests in progress fail. It ends none of the login that migrates
+  create-partition YEAR          create the partition of the audit log for one of the last two years, this one or the next, and
+                                 move the rows of that year into it
   show-second-factor EMAIL       show the factors of a user, without any secret, and how many recovery codes are left
+  reset-second-factor EMAIL      remove the second factors and the password of a user who lost the phone and the recovery codes, after the
+                                 hours of FACTOR_RESET_HOURS. Mails the user a link that cancels it, and then one for a new password. Also
+                                 confirms what a manager requested for somebody with several tenants
+  cancel-second-factor-reset EMAIL  cancel that, and mail the user
   reseal-factors                 seal the secrets of authenticator apps with the current factor key. Run it before you drop the previous
                                  key. If interrupted, run it again to resume. It lists apps that no key opens
   expire-recovery-codes --created-before TIME  end the recovery codes of all users that are older, and mail each user
@@ -92,6 +102,8 @@ const options = {
   tenant: { type: 'string' },
   'created-before': { type: 'string' },
   database: { type: 'string' },
+  since: { type: 'string' },
+  pid: { type: 'string' },
   force: { type: 'boolean' },
   reason: { type: 'string' },
   stage: { type: 'string' },
@@ -115,7 +127,12 @@ const USAGE: Readonly<Record<string, Usage>> = {
   'allow-invitations': { words: ['slug'] },
   unsuppress: { words: ['email'] },
   'renew-seal': { words: [] },
+  'send-events': { words: [], takes: ['since'] },
+  'end-connections': { words: ['login'], takes: ['pid'] },
+  'create-partition': { words: ['year'] },
   'show-second-factor': { words: ['email'] },
+  'reset-second-factor': { words: ['email'] },
+  'cancel-second-factor-reset': { words: ['email'] },
   'reseal-factors': { words: [] },
   'expire-recovery-codes': { words: [], needs: ['created-before'] },
   'grant-service-tenant': { words: ['role', 'slug'] },

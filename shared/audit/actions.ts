@@ -82,6 +82,9 @@ export const AUDIT_ACTIONS = {
   'user.second_factor_added': { target: 'user', event: null },
   'user.second_factor_failed': { target: 'user', event: null },
   'user.second_factor_removed': { target: 'user', event: null },
+  'user.second_factor_reset': { target: 'user', event: null },
+  'user.second_factor_reset_cancelled': { target: 'user', event: null },
+  'user.second_factor_reset_requested': { target: 'user', event: null },
   'vendor_account.created': { target: 'vendor_account', event: ['vendor'] },
   'vendor_account.opened': { target: 'vendor_account', event: ['secret_version'] },
   'vendor_account.refused': { target: 'vendor_account', event: ['secret_version'] },
@@ -428,6 +431,30 @@ export const AUDIT_TEXTS: Readonly<Record<AuditAction, Readonly<Record<Language,
   'user.second_factor_removed': {
     en: ['Second factor removed', ({ who }) => `${who} removed a second factor.`],
     es: ['Segundo factor quitado', ({ who }) => `${who} quitó un segundo factor.`],
+  },
+  'user.second_factor_reset': {
+    en: ['Second factor reset', ({ target }) => `The second factor and the password of ${target} were removed.`],
+    es: ['Segundo factor restablecido', ({ target }) => `Se quitaron el segundo factor y la contraseña de ${target}.`],
+  },
+  'user.second_factor_reset_cancelled': {
+    en: [
+      'Reset of a second factor cancelled',
+      ({ target }) => `The reset of the second factor of ${target} was cancelled.`,
+    ],
+    es: [
+      'Restablecimiento de un segundo factor cancelado',
+      ({ target }) => `Se canceló el restablecimiento del segundo factor de ${target}.`,
+    ],
+  },
+  'user.second_factor_reset_requested': {
+    en: [
+      'Reset of a second factor requested',
+      ({ who, target }) => `${who} asked to reset the second factor of ${target}.`,
+    ],
+    es: [
+      'Restablecimiento de un segundo factor solicitado',
+      ({ who, target }) => `${who} pidió restablecer el segundo factor de ${target}.`,
+    ],
   },
   'vendor_account.created': {
     en: [

@@ -188,6 +188,14 @@ export const SETTINGS = {
     limit: factorLimit('SECOND_FACTOR_LIMIT', 10, 'codes of an app per user and client network in 15 minutes'),
     dayLimit: factorLimit('SECOND_FACTOR_DAY_LIMIT', 30, 'codes of an app per user and day, over unknown networks'),
     ipLimit: factorLimit('SECOND_FACTOR_IP_LIMIT', 100, 'recovery codes per client network in 15 minutes'),
+    resetHours: wholeNumber(
+      'FACTOR_RESET_HOURS',
+      24,
+      1,
+      168,
+      'time between the request for a reset of a second factor and its effect',
+      ' hours',
+    ),
     issuer: {
       name: 'TOTP_ISSUER',
       type: 'one line of 1 to 60 characters',

@@ -41,7 +41,7 @@ export const METRICS = {
   /** 5xx of the functions. */
   ServerError: { unit: 'Count', by: 'function' },
   /** A second factor was refused, by the field of its proof. */
-  SecondFactorFailed: { unit: 'Count', by: 'field' },
+  SecondFactorFailed: { unit: 'Count', by: 'field', total: true },
   /** The sealed secret of a second factor does not open with the factor key. */
   FactorSealFailed: { unit: 'Count', by: null },
   /** The cache failed, and the database alone counted. */

@@ -21,6 +21,7 @@ export const STEP_UP: Readonly<Record<string, StepUp>> = {
   'PATCH /v1/members/{id}': true,
   'DELETE /v1/members/{id}': true,
   'DELETE /v1/members/{id}/sessions': true,
+  'POST /v1/members/{id}/factor-reset': true,
   'POST /v1/roles': true,
   'PATCH /v1/roles/{id}': true,
   'DELETE /v1/roles/{id}': true,

@@ -13,6 +13,12 @@ export interface RouteGroup<Endpoints extends readonly Endpoint[] = readonly End
   readonly showProblem?: ShowProblem
 }
 
+/** A route group as its Lambda starts it. */
+export interface StartedGroup extends RouteGroup {
+  /** Reads all endpoints of the group. A start reads those of `endpoints` alone. */
+  readonly all?: () => Promise<readonly Endpoint[]>
+}
+
 /**
  * Declares a route group, whose needs are those of its endpoints. It connects as identity_app unless it names another role.
  * Throws when two endpoints have the same route.

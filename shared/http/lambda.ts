@@ -1,6 +1,6 @@
 import type { APIGatewayProxyEvent, Context } from 'aws-lambda'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
-import type { RouteGroup } from '#shared/http/group.ts'
+import type { StartedGroup } from '#shared/http/group.ts'
 import { pipeline } from '#shared/http/pipeline.ts'
 import { beginRequest } from '#shared/http/request.ts'
 import { metered } from '#shared/base/metrics.ts'
@@ -15,7 +15,7 @@ export type LambdaHandler = (event: APIGatewayProxyEvent, context: Context) => P
 export const GROUP_PARTS: Parts = { openLimiter, invoke: invokeLambda }
 
 /** Returns the Lambda handler of a route group. */
-export const lambda = (group: RouteGroup, source: RuntimeSource = openRuntime(group, GROUP_PARTS)): LambdaHandler => {
+export const lambda = (group: StartedGroup, source: RuntimeSource = openRuntime(group, GROUP_PARTS)): LambdaHandler => {
   const handle = pipeline(group, source)
   return metered((event, context) => handle(event, { ...context, request: beginRequest(event, source.config) }))
 }

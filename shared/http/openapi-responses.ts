@@ -11,13 +11,13 @@ import {
   type FailureStatus,
   mayHaveDetail,
   type ProblemKind,
-  PROBLEM_ACTIONS,
   problemBody,
   PROBLEMS,
   problemType,
   REASON_PHRASES,
   SERVICE_CHALLENGE,
 } from '#shared/base/problem.ts'
+import { PROBLEM_ACTIONS } from '#shared/base/problem-actions.ts'
 
 type Schema = v.GenericSchema<unknown, unknown>
 

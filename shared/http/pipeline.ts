@@ -2,7 +2,7 @@ import middy from '@middy/core'
 import type { APIGatewayProxyEvent } from 'aws-lambda'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { runEndpoint } from '#shared/http/run-endpoint.ts'
-import type { RouteGroup } from '#shared/http/group.ts'
+import type { StartedGroup } from '#shared/http/group.ts'
 import { unavailable } from '#shared/base/problem.ts'
 import { bearer } from '#shared/http/middleware/bearer.ts'
 import { conditions } from '#shared/http/middleware/conditions.ts'
@@ -27,7 +27,7 @@ const outOfTime = (): never => {
  * every `after` and `onError` of an early return. Authentication and authorization come before parsing, so that nobody
  * gets a 422 where a 401 or 403 is due. Limits come last, because they may depend on the body.
  */
-export const pipeline = (group: RouteGroup, source: RuntimeSource) =>
+export const pipeline = (group: StartedGroup, source: RuntimeSource) =>
   middy<APIGatewayProxyEvent, ProxyResult, Error, PipelineContext>({ timeoutEarlyResponse: outOfTime })
     .use(responseHeaders())
     .use(problemDetails(source.config.problemBaseUrl, group.showProblem))

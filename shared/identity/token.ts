@@ -3,14 +3,14 @@ import * as v from 'valibot'
 import { TOKEN_PATTERN, hashToken } from '#shared/secret/secret.ts'
 import type { TokenSecrets } from '#shared/secret/token-secrets.ts'
 
-export type TokenPurpose = 'email_verify' | 'invite' | 'password_reset'
+export type TokenPurpose = 'email_verify' | 'factor_reset_cancel' | 'invite' | 'password_reset'
 
 /** Returns 128 random bits as text. The job of an email stores this nonce instead of the token. */
 export const newNonce = (): string => randomBytes(16).toString('base64url')
 
 /**
  * Derives the single-use token of a nonce. The same nonce gives the same token, so an email that is sent twice has one
- * link. For a password reset or a verification, the nonce contains the id of the mail's job. The mail key is not in the database, so a job or a database dump reveals no valid token.
+ * link. For any but an invitation, the nonce contains the id of the mail's job. The mail key is not in the database, so a job or a database dump reveals no valid token.
  */
 export const mailToken = (mailKey: string, purpose: TokenPurpose, nonce: string): string =>
   createHmac('sha256', mailKey).update(purpose).update('\0').update(nonce).digest('base64url')

@@ -1,7 +1,7 @@
 import type { FactorChange } from '#shared/queue/kinds.ts'
 import type { Language } from '#shared/schema/language.ts'
 
-type ChangeTexts = Readonly<Record<FactorChange, readonly [subject: string, sentence: string]>>
+type ChangeTexts = Readonly<Record<FactorChange, readonly [subject: string, sentence: string, label?: string]>>
 
 const en: ChangeTexts = {
   'app-added': [
@@ -22,9 +22,22 @@ const en: ChangeTexts = {
     'The service has ended your recovery codes. Make new ones on the page “Second step” of your account.',
   ],
   'code-used': ['A recovery code was used', 'One of the recovery codes was used. It does not work again.'],
+  'few-codes': [
+    'Few recovery codes are left',
+    'One of the recovery codes was used, and three or fewer are left. Make new ones on the page “Second step” of your account.',
+  ],
   'wrong-codes': [
     'A stranger may know your password',
     'Somebody entered the password, and then only wrong codes. They did not get in.',
+  ],
+  'reset-cancelled': [
+    'Your second step stays',
+    'The request to remove the second step was cancelled. Nothing changed, and its links no longer work.',
+  ],
+  'reset-done': [
+    'Your second step was removed',
+    'The second step and the password were removed, as requested, and every session was ended. Another email has a link to set a new password.',
+    'Ask for another link',
   ],
 }
 
@@ -50,9 +63,22 @@ const es: ChangeTexts = {
     'El servicio ha anulado sus códigos de recuperación. Cree otros nuevos en la página «Segundo paso» de su cuenta.',
   ],
   'code-used': ['Se usó un código de recuperación', 'Se usó uno de los códigos de recuperación. No funciona otra vez.'],
+  'few-codes': [
+    'Quedan pocos códigos de recuperación',
+    'Se usó uno de los códigos de recuperación y quedan tres o menos. Cree otros nuevos en la página «Segundo paso» de su cuenta.',
+  ],
   'wrong-codes': [
     'Puede que un extraño conozca su contraseña',
     'Alguien introdujo la contraseña y después solo códigos incorrectos. No consiguió entrar.',
+  ],
+  'reset-cancelled': [
+    'Su segundo paso se mantiene',
+    'Se canceló la solicitud de quitar el segundo paso. No cambió nada y sus enlaces ya no funcionan.',
+  ],
+  'reset-done': [
+    'Se quitó su segundo paso',
+    'El segundo paso y la contraseña se quitaron, como se solicitó, y todas las sesiones se cerraron. Otro correo tiene un enlace para crear una contraseña nueva.',
+    'Pedir otro enlace',
   ],
 }
 

@@ -130,6 +130,25 @@ export function mailTemplates(stage: { platform: Platform; webBaseUrl: string; r
         MAIL_TEXTS[to.language].apiKey({ ...mail, ...accountOf(to), until: at(to, expiresAt) }),
         `${webBaseUrl}/s/${slug}/api-keys`,
       ),
+    /** `from` is when the shop begins, or began, to ask. */
+    secondFactorRequired: (to: UserContact, { shop, from }: { shop: string; from: string }) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].secondFactorRequired({
+          shop,
+          ...accountOf(to),
+          from: at(to, from),
+          asksNow: Date.parse(from) <= Date.now(),
+        }),
+        `${webBaseUrl}/account/second-factor`,
+      ),
+    /** `time` is when the reset takes effect. Null: an operator must confirm it first. */
+    secondFactorReset: (to: UserContact, { time, ...mail }: Link & { time: string | null }) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].secondFactorReset({ ...accountOf(to), at: time === null ? null : at(to, time) }),
+        link('cancel-reset', mail),
+      ),
     newSignIn: (to: UserContact, { time, device }: { time: string; device: Device }) =>
       emailOf(
         to,
@@ -156,6 +175,16 @@ export function mailTemplates(stage: { platform: Platform; webBaseUrl: string; r
       emailOf(
         to,
         MAIL_TEXTS[to.language].invitationAccepted({ ...mail, ...accountOf(to) }),
+        `${webBaseUrl}/s/${encodeURIComponent(slug)}/members`,
+      ),
+    /** To an owner of the tenant. */
+    memberLeft: (
+      to: UserContact,
+      { slug, time, ...mail }: { shop: string; slug: string; role: string; member: string; time: string },
+    ) =>
+      emailOf(
+        to,
+        MAIL_TEXTS[to.language].memberLeft({ ...mail, ...accountOf(to), at: at(to, time) }),
         `${webBaseUrl}/s/${encodeURIComponent(slug)}/members`,
       ),
     membershipRemoved: (to: UserContact, { shop, time }: { shop: string; time: string }) =>

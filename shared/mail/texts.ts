@@ -35,10 +35,18 @@ interface Facts {
     readonly maker: string
     readonly until: string
   }
+  readonly secondFactorRequired: Account & { readonly shop: string; readonly from: string; readonly asksNow: boolean }
+  readonly secondFactorReset: Account & { readonly at: string | null }
   readonly newSignIn: Account & { readonly at: string; readonly by: string | null }
   readonly membershipAdded: Account & { readonly shop: string; readonly role: string }
   readonly roleChanged: Account & { readonly shop: string; readonly role: string; readonly at: string }
   readonly invitationAccepted: Account & { readonly shop: string; readonly role: string; readonly member: string }
+  readonly memberLeft: Account & {
+    readonly shop: string
+    readonly role: string
+    readonly member: string
+    readonly at: string
+  }
   readonly membershipRemoved: Account & { readonly shop: string; readonly at: string }
 }
 
@@ -87,7 +95,7 @@ const en: MailTexts = {
   secondFactor: ({ account, platform, change, at }) => ({
     subject: FACTOR_CHANGES.en[change][0],
     paragraphs: [FACTOR_CHANGES.en[change][1], `It happened in the account ${account} of ${platform} on ${at}.`],
-    label: 'If it was not you, set a new password',
+    label: FACTOR_CHANGES.en[change][2] ?? 'If it was not you, set a new password',
   }),
   secondFactorSetup: ({ account, platform, code }) => ({
     subject: 'Your setup code',
@@ -117,6 +125,27 @@ const en: MailTexts = {
           ],
           label: 'See the API keys',
         },
+  secondFactorRequired: ({ account, platform, shop, from, asksNow }) => ({
+    subject: `${shop} asks you for a second step`,
+    paragraphs: [
+      `${asksNow ? 'Since' : 'From'} ${from}, ${shop} asks for a second step after the password: a code from an app on your phone.`,
+      `The account ${account} of ${platform} has none yet. ${asksNow ? 'You can work in the shop again as soon as you have set it up.' : 'Set it up before then, or you cannot work in the shop until you have.'} It takes a few minutes.`,
+    ],
+    label: 'Set up the second step',
+    closing: 'Your account and your other shops stay as they are.',
+  }),
+  secondFactorReset: ({ account, platform, at }) => ({
+    subject: 'Somebody asked to remove your second step',
+    paragraphs: [
+      `Somebody says that you lost your phone and your recovery codes. They asked to remove the second step and the password of the account ${account} of ${platform}.`,
+      at === null
+        ? `The people who run ${platform} must confirm it first. You then get another email, with the time.`
+        : `It happens on ${at}, unless it is cancelled. You then get a link to set a new password.`,
+      'If you asked for it, you need to do nothing. If you did not, cancel it:',
+    ],
+    label: 'Keep my second step',
+    closing: 'Signing in with your second step cancels it too.',
+  }),
   newSignIn: ({ account, platform, at, by }) => ({
     subject: 'New sign-in to your account',
     paragraphs: [
@@ -146,6 +175,15 @@ const en: MailTexts = {
       'You need to do nothing. If you do not know this address, remove the person from the shop:',
     ],
     label: 'Open the members',
+  }),
+  memberLeft: ({ platform, shop, role, member, at }) => ({
+    subject: `${member} left ${shop}`,
+    paragraphs: [
+      `Since ${at}, ${member} no longer works in ${shop} of ${platform}. The role was: ${role}.`,
+      'Their sessions in the shop have ended. You need to do nothing.',
+    ],
+    label: 'Open the members',
+    closing: 'You get this email because you are an owner of the shop.',
   }),
   membershipRemoved: ({ account, platform, shop, at }) => ({
     subject: `You were removed from ${shop}`,
@@ -198,7 +236,7 @@ const es: MailTexts = {
   secondFactor: ({ account, platform, change, at }) => ({
     subject: FACTOR_CHANGES.es[change][0],
     paragraphs: [FACTOR_CHANGES.es[change][1], `Ocurrió en la cuenta ${account} de ${platform} el ${at}.`],
-    label: 'Si no fue usted, cree una contraseña nueva',
+    label: FACTOR_CHANGES.es[change][2] ?? 'Si no fue usted, cree una contraseña nueva',
   }),
   secondFactorSetup: ({ account, platform, code }) => ({
     subject: 'Su código de configuración',
@@ -228,6 +266,27 @@ const es: MailTexts = {
           ],
           label: 'Ver las claves de API',
         },
+  secondFactorRequired: ({ account, platform, shop, from, asksNow }) => ({
+    subject: `${shop} le pide un segundo paso`,
+    paragraphs: [
+      `${asksNow ? 'Desde el' : 'A partir del'} ${from}, ${shop} pide un segundo paso después de la contraseña: un código de una aplicación de su teléfono.`,
+      `La cuenta ${account} de ${platform} aún no lo tiene. ${asksNow ? 'Podrá volver a trabajar en la tienda en cuanto lo configure.' : 'Configúrelo antes de esa fecha; si no, no podrá trabajar en la tienda hasta que lo haga.'} Solo lleva unos minutos.`,
+    ],
+    label: 'Configurar el segundo paso',
+    closing: 'Su cuenta y sus demás tiendas siguen como están.',
+  }),
+  secondFactorReset: ({ account, platform, at }) => ({
+    subject: 'Alguien pidió quitar su segundo paso',
+    paragraphs: [
+      `Alguien dice que usted perdió su teléfono y sus códigos de recuperación. Pidió quitar el segundo paso y la contraseña de la cuenta ${account} de ${platform}.`,
+      at === null
+        ? `Quienes administran ${platform} deben confirmarlo antes. Entonces recibirá otro correo con la hora.`
+        : `Ocurrirá el ${at}, salvo que se cancele. Entonces recibirá un enlace para crear una contraseña nueva.`,
+      'Si usted lo pidió, no tiene que hacer nada. Si no lo pidió, cancélelo:',
+    ],
+    label: 'Conservar mi segundo paso',
+    closing: 'Iniciar sesión con su segundo paso también lo cancela.',
+  }),
   newSignIn: ({ account, platform, at, by }) => ({
     subject: 'Nuevo inicio de sesión en su cuenta',
     paragraphs: [
@@ -257,6 +316,15 @@ const es: MailTexts = {
       'No tiene que hacer nada. Si no conoce esta dirección, quite a la persona de la tienda:',
     ],
     label: 'Abrir los miembros',
+  }),
+  memberLeft: ({ platform, shop, role, member, at }) => ({
+    subject: `${member} dejó ${shop}`,
+    paragraphs: [
+      `Desde el ${at}, ${member} ya no trabaja en ${shop} de ${platform}. Su rol era: ${role}.`,
+      'Sus sesiones en la tienda se han cerrado. Usted no tiene que hacer nada.',
+    ],
+    label: 'Abrir los miembros',
+    closing: 'Recibe este correo porque tiene el rol de propietario en la tienda.',
   }),
   membershipRemoved: ({ account, platform, shop, at }) => ({
     subject: `Ya no forma parte de ${shop}`,

@@ -10,7 +10,10 @@ export const FACTOR_CHANGES = [
   'codes-renewed',
   'codes-voided',
   'code-used',
+  'few-codes',
   'wrong-codes',
+  'reset-cancelled',
+  'reset-done',
 ] as const
 
 export type FactorChange = (typeof FACTOR_CHANGES)[number]
@@ -37,10 +40,23 @@ export const JOB_KINDS = {
       v.object({ template: v.literal('second-factor'), user_id: Id, change: v.picklist(FACTOR_CHANGES) }),
       v.object({ template: v.literal('second-factor-setup'), user_id: Id, nonce: Nonce }),
       v.object({ template: v.literal('api-key'), user_id: Id, api_key_id: Id, reason: v.picklist(KEY_REASONS) }),
+      // Without a time, the reset waits for an operator.
+      v.object({
+        template: v.literal('second-factor-reset'),
+        user_id: Id,
+        reset_id: Id,
+        nonce: Nonce,
+        effective_at: v.nullable(v.string()),
+      }),
       v.object({ template: v.literal('new-sign-in'), user_id: Id, device: UsedDevice }),
       v.object({ template: v.literal('membership-added'), user_id: Id }),
       v.object({ template: v.literal('membership-removed'), user_id: Id }),
       v.object({ template: v.literal('role-changed'), user_id: Id }),
+      // Adds a mail of the next kind for each member whom the tenant asks for a second factor, and who has none.
+      v.object({ template: v.literal('second-factor-policy'), reminder: v.boolean() }),
+      v.object({ template: v.literal('second-factor-required'), user_id: Id }),
+      // To this owner of the tenant.
+      v.object({ template: v.literal('member-left'), user_id: Id, membership_id: Id }),
       // To who invited this user.
       v.object({ template: v.literal('invitation-accepted'), user_id: Id }),
     ]),
@@ -52,6 +68,8 @@ export const JOB_KINDS = {
     invokes: 'publish-events',
   },
   'sync-catalog': { payload: v.object({ run_id: Id }), invokes: 'sync-catalog' },
+  // Due when a reset of a second factor takes effect.
+  'factor-reset': { payload: v.object({ reset_id: Id }), invokes: null },
   'verify-vendor': { payload: v.object({ account_id: Id }), invokes: null },
 } as const satisfies Record<string, { payload: v.GenericSchema; invokes: InvokedJob | null }>
 

@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, inject, it } from 'vitest'
 import { EMPTY_FUNCTION } from './deploy.ts'
@@ -29,27 +29,39 @@ const MAX_KILOBYTES: Readonly<Record<string, number>> = {
   web: 540,
 }
 
-/** The bytes of index.js, which a start compiles. The other files are compiled when they are first needed. */
-const DEFAULT_MAX_START_KILOBYTES = 160
+/** The bytes that a start compiles: index.js and the files that it imports. The others are compiled when they are first needed. */
+const DEFAULT_MAX_START_KILOBYTES = 175
 const MAX_START_KILOBYTES: Readonly<Record<string, number>> = {
-  // 23 kB of it are the routes of the second factor.
-  auth: 200,
-  'vendor-accounts': 180,
-  members: 165,
+  // 180 kB before there was a second factor, which may add 5 kB.
+  auth: 185,
+  operate: 190,
+  'vendor-accounts': 215,
+  'sync-catalog': 190,
   // The digests of what the migrations make.
-  migrate: 215,
-  // What the pages may have at most, besides the AWS SDK.
-  web: 250,
+  migrate: 225,
+  'rotate-password': 230,
+  // 253 kB before there was a second factor, which may add 14 kB. Other pages have added 3 kB since.
+  web: 270,
 }
 
 /** CPU time that a start may take besides that of a function that does nothing. */
 const MAX_START_CPU_MS = 80
 
-/** Returns the bytes of all files of a bundle, of which a start reads index.js. */
-const bytesOf = (folder: string): number =>
-  readdirSync(folder)
-    .filter((name) => name.endsWith('.js'))
-    .reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
+// What `import()` compiles to.
+const IMPORTED_AT_START = /(?<!then\(\(\)=>[\w$]+\()require\("\.\/([^"]+)"\)/g
+
+/** Returns the files that a start of a bundle compiles. */
+function filesAtStart(folder: string, file = 'index.js', found = new Set<string>()): Set<string> {
+  if (found.has(file)) return found
+  found.add(file)
+  for (const [, imported = ''] of readFileSync(join(folder, file), 'utf8').matchAll(IMPORTED_AT_START))
+    filesAtStart(folder, imported, found)
+  return found
+}
+
+/** Returns the bytes of these files. */
+const bytesIn = (folder: string, files: Iterable<string>): number =>
+  [...files].reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
 
 const run = inject('assembly')
 const NONE = { ms: NaN, cpuMs: NaN }
@@ -61,8 +73,12 @@ const bundles = [...declaredFunctions(readAssembly(run?.folder ?? '', run?.stage
     name,
     ms,
     startCpuMs: cpuMs - empty.cpuMs,
-    kilobytes: bytesOf(declared.bundle) / 1000,
-    startKilobytes: statSync(join(declared.bundle, 'index.js')).size / 1000,
+    kilobytes:
+      bytesIn(
+        declared.bundle,
+        readdirSync(declared.bundle).filter((name) => name.endsWith('.js')),
+      ) / 1000,
+    startKilobytes: bytesIn(declared.bundle, filesAtStart(declared.bundle)) / 1000,
   }
 })
 

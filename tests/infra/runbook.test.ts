@@ -1,7 +1,5 @@
 import { globSync, readFileSync } from 'node:fs'
-import postgres from 'postgres'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { urlFor } from '#infra/local/postgres/database.ts'
+import { describe, expect, it } from 'vitest'
 import { runbookPages } from '#infra/tools/runbook.ts'
 import { newApiKey } from '#shared/secret/api-key.ts'
 import { createTenant, createUser } from '#tests/support/minted-session.ts'
@@ -25,7 +23,7 @@ it('has the tables that npm run runbook writes', async () => {
 })
 
 it.each([...pages, 'infra/first-deployment.md'])('%s leaves nothing out of a command', (page) => {
-  const commands = code(page).filter((each) => /^(aws|git|node|npm|npx|openssl|select|set|update) /.test(each))
+  const commands = code(page).filter((each) => /^(aws|git|node|npm|npx|openssl|select) /.test(each))
   expect(commands.filter((each) => each.includes('…'))).toEqual([])
 })
 
@@ -45,6 +43,10 @@ async function filled(words: readonly string[], made: number): Promise<string[]>
     HOST: 'restored.cluster-abc.us-east-1.rds.amazonaws.com',
     TIME: '2026-11-27T08:00:00Z',
     TEXT: 'Rehearsal',
+    // A login without connections here, and a process that is none.
+    LOGIN: 'identity_opener',
+    PID: '1',
+    YEAR: String(new Date().getUTCFullYear() - 1),
   }
   return words.map((word) => values[word] ?? word)
 }
@@ -74,52 +76,5 @@ describe('a command of operate', () => {
     // 1: refused, as for a key that the service does not have.
     expect([0, 1], stderr).toContain(exit)
     if (exit === 1) expect(stderr).toMatch(/^Refused: /)
-  })
-})
-
-describe('a statement by hand', () => {
-  const statements = textOf('infra/runbook/by-hand.md')
-    .split(/^## /m)
-    .slice(1)
-    .flatMap((section) => {
-      const login = section.includes('As the login that migrates') ? 'migrator' : 'signaller'
-      return [...section.matchAll(/^```sql\n([\s\S]*?)^```/gm)].map(([, sql = '']): [string, string] => [sql, login])
-    })
-  const names = { migrator: `runbook_migrator_${process.pid}`, signaller: `runbook_signaller_${process.pid}` }
-
-  beforeAll(async () => {
-    const { admin } = service.database
-    for (const name of Object.values(names)) await admin.unsafe(`create role ${name} login noinherit password 'x'`)
-    // As migrations/0001-database-roles.sql makes the login that migrates a member.
-    await admin.unsafe(`grant identity_owner to ${names.migrator} with inherit false, set true`)
-    await admin.unsafe(`grant pg_signal_backend to ${names.signaller} with inherit true`)
-    const tenant = await createTenant(admin, 'by-hand')
-    await admin`
-      insert into app.jobs (kind, payload, idempotency_key, dead_at)
-      select 'event', '{}', gen_random_uuid(), at from unnest(array[now(), null]::timestamptz[]) at`
-    await admin`
-      insert into app.events (id, tenant_id, occurred_at, action, target_type, job_id)
-      values (gen_random_uuid(), ${tenant}, now(), 'deal.changed', 'deal', gen_random_uuid())`
-  })
-  afterAll(async () => {
-    for (const name of Object.values(names)) await service.database.admin.unsafe(`drop role ${name}`)
-  })
-
-  it('is found on its page', () => {
-    expect(statements).toHaveLength(5)
-  })
-
-  it.each(statements)('%s finds rows as the %s', async (text, login) => {
-    const user = login === 'migrator' ? names.migrator : names.signaller
-    const url = urlFor(inject('adminUrl'), { database: service.database.name, user, password: 'x' })
-    const sql = postgres(url, { max: 1, onnotice: () => {} })
-    // A connection of the route groups, to end.
-    const other = postgres(service.database.appUrl, { max: 1 })
-    await other`select`
-    const results = await sql.unsafe(text).simple()
-    await Promise.all([sql.end(), other.end({ timeout: 1 })])
-    // Of several statements the last.
-    const last = Array.isArray(results[0]) ? results.at(-1) : results
-    expect(last?.['count']).toBeGreaterThan(0)
   })
 })

@@ -1,9 +1,11 @@
 import { routeGroup } from '#shared/http/group.ts'
 import { acceptInvitation } from './accept-invitation.ts'
+import { cancelFactorReset } from './cancel-factor-reset.ts'
 import { changeProfile } from './change-profile.ts'
 import { changePassword } from './change-password.ts'
 import { endSession } from './end-session.ts'
 import { forgotPassword } from './forgot-password.ts'
+import { inspectFactorReset } from './inspect-factor-reset.ts'
 import { inspectInvitation } from './inspect-invitation.ts'
 import { inspectReset } from './inspect-reset.ts'
 import { inspectVerification } from './inspect-verification.ts'
@@ -45,6 +47,8 @@ export const group = routeGroup({
     renewRecoveryCodes,
     renameFactor,
     removeFactor,
+    inspectFactorReset,
+    cancelFactorReset,
     readSession,
     endSession,
     listTenants,

@@ -101,7 +101,7 @@ export const listTenants = (call: TicketRun, ticket: Ticket): Promise<TenantOpti
   ticket.present((bytes) => call<TenantOption>`select * from app.tenants_of_session(${bytes})`)
 
 /**
- * Ends the membership of the session's user in a tenant, their sessions in it, and records both. Returns false when they are no member.
+ * Ends the membership of the session's user in a tenant, their sessions in it, records both, and mails the owners. Returns false when they are no member.
  * Rejects with the PostgresError TN401 when the session is no longer live, TN428 when it has not stepped up in the last `stepUpSeconds`, and TN409 for the last owner.
  */
 export async function leaveTenant(

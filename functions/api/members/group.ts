@@ -6,6 +6,7 @@ import { inviteMember } from './invite-member.ts'
 import { listInvitations } from './list-invitations.ts'
 import { listMembers } from './list-members.ts'
 import { readMember } from './read-member.ts'
+import { requestFactorReset } from './request-factor-reset.ts'
 import { resendInvitation } from './resend-invitation.ts'
 import { revokeMember } from './revoke-member.ts'
 
@@ -22,5 +23,6 @@ export const group = routeGroup({
     changeRole,
     revokeMember,
     endSessions,
+    requestFactorReset,
   ],
 })

@@ -1,5 +1,7 @@
 import type { TicketRun } from '#shared/db/calls.ts'
+import { sourceValue } from '#shared/db/composite.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
+import type { RequestSource } from '#shared/schema/client.ts'
 import type { Key, ListRow } from '#shared/schema/page.ts'
 import { timestampText } from '#shared/schema/timestamp.ts'
 import type { Ticket } from '#shared/identity/ticket.ts'
@@ -161,4 +163,26 @@ export async function countKeysOf(sql: TenantTransaction, userId: string | null)
     select count(*)::integer as live from app.api_keys
      where created_by = ${userId}::uuid and revoked_at is null and expires_at > now()`
   return row?.live ?? 0
+}
+
+/** Why nobody is vouched for. */
+type ResetRefusal = 'no-member' | 'beyond' | 'oneself' | 'no-factor'
+
+/**
+ * Requests the reset of a member's second factor, unless one is open. Returns null, or why it is refused. Rejects with the PostgresError
+ * TN401, TN403 or TN428 when the session, its permission or its step-up is gone.
+ */
+export async function requestFactorReset(
+  call: TicketRun,
+  ticket: Ticket,
+  wanted: { id: string; resetHours: number; stepUpSeconds: number; source: Required<RequestSource> },
+): Promise<ResetRefusal | null> {
+  const { id, resetHours, stepUpSeconds, source } = wanted
+  const [row] = await ticket.present(
+    (bytes) => call<{ refusal: ResetRefusal | null }>`
+      select app.request_factor_reset(
+        ${bytes}, ${id}, ${resetHours}, ${stepUpSeconds}, ${sourceValue(source)}::app.source) as refusal`,
+  )
+  if (row === undefined) throw new Error('app.request_factor_reset returned no row')
+  return row.refusal
 }

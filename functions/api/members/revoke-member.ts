@@ -5,7 +5,7 @@ import { etagOf, requireMatch } from '#shared/http/etag.ts'
 import { ok, type Reply } from '#shared/http/reply.ts'
 import { notFound } from '#shared/base/problem.ts'
 import { Member } from '#shared/identity/member.ts'
-import { enqueue } from '#shared/queue/queries.ts'
+import { enqueue, invoking } from '#shared/queue/queries.ts'
 import { countKeysOf, lockMember, revokeMembership } from './member-queries.ts'
 import { requireMayGive } from './require-may-give.ts'
 import { withdrawInvitation } from './withdraw-invitation.ts'
@@ -50,7 +50,8 @@ export const revokeMember = endpoint({
       before: { role: member.role.code },
       ...(left && { after: { left } }),
     })
-    if (!left) await enqueue(sql, 'mail', { template: 'membership-removed', user_id })
+    if (left) await invoking(sql, 'mail')`select app.mail_owners(${member.id})`
+    else await enqueue(sql, 'mail', { template: 'membership-removed', user_id })
     return revoked({ ...member, revoked_at })
   },
 })

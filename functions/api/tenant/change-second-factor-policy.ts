@@ -15,8 +15,10 @@ export const changeSecondFactorPolicy = endpoint({
   summary: 'Set whom the tenant asks for a second factor, and after how many days',
   description:
     'From that date on, a session that has not proven a second factor is not live in the tenant. A date that stands only moves ' +
-    'earlier. Managers hold every permission, or one on members, vendor accounts or the tenant.',
+    'earlier. Managers hold every permission, or one on members, vendor accounts or the tenant. Members who are asked and have ' +
+    'no second factor get a mail now, and one a day before the date.',
   revokes: true,
+  needs: ['invoke:deliver-mail'],
   body: v.object({
     require: v.pipe(v.picklist(SECOND_FACTOR_POLICIES, NOT_A_POLICY), v.examples(['none'])),
     grace_days: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(30), v.examples([14])),
@@ -31,7 +33,7 @@ export const changeSecondFactorPolicy = endpoint({
       stepUpSeconds: runtime.config.factor.stepUpSeconds,
       source: requestSource(context),
     })
-    await call.invoke('publish-events')
+    await Promise.all([call.invoke('deliver-mail'), call.invoke('publish-events')])
     return ok(changed)
   },
 })

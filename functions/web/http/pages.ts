@@ -1,5 +1,6 @@
 import type { Page } from '#web/http/page.ts'
 import { showAsset } from '#web/pages/assets.ts'
+import { cancelReset, showCancelReset } from '#web/pages/cancel-reset.ts'
 import { forgotPassword, showForgotPassword } from '#web/pages/forgot-password.ts'
 import { healthz } from '#web/pages/healthz.ts'
 import { home } from '#web/pages/home.ts'
@@ -19,6 +20,7 @@ import { invite } from '#web/pages/members/invite.ts'
 import { listMembers } from '#web/pages/members/list-members.ts'
 import { confirmEndOfSessions, endMemberSessions } from '#web/pages/members/end-sessions.ts'
 import { confirmLeaving, leaveShop } from '#web/pages/members/leave.ts'
+import { confirmFactorReset, requestFactorReset } from '#web/pages/members/reset-factor.ts'
 import { confirmRemoval, removeMember } from '#web/pages/members/remove-member.ts'
 import { deleteRole, editRole, updateRole } from '#web/pages/members/edit-role.ts'
 import { createRole, newRole } from '#web/pages/members/new-role.ts'
@@ -73,6 +75,8 @@ export const PAGES: readonly Page[] = [
   forgotPassword,
   showResetPassword,
   resetPassword,
+  showCancelReset,
+  cancelReset,
   showVerifyEmail,
   verifyEmail,
   resendVerification,
@@ -87,6 +91,8 @@ export const PAGES: readonly Page[] = [
   changeMemberRole,
   confirmRemoval,
   removeMember,
+  confirmFactorReset,
+  requestFactorReset,
   confirmEndOfSessions,
   endMemberSessions,
   confirmLeaving,

@@ -85,8 +85,6 @@ const en = {
   signIns: 'Sign-ins',
   leftOut: 'Left out',
   included: 'Shown',
-  notADay: (first: string, last: string) => `Enter a day from ${first} to ${last}.`,
-  tooManyPeople: (most: number) => `More than ${most} people fit. Type more of the name or address.`,
   entriesOf: 'Entries of',
   everybody: 'Show everybody',
   nobody: 'No present or former member of the shop has such a name or address.',
@@ -120,7 +118,6 @@ const en = {
   causes: causes.en,
   reasons: reasons.en,
   fields: fields.en,
-  navigation: { label: 'Audit log', purpose: 'Who did what, and when.' },
 }
 
 const es: typeof en = {
@@ -134,8 +131,6 @@ const es: typeof en = {
   signIns: 'Inicios de sesión',
   leftOut: 'Omitidos',
   included: 'Mostrados',
-  notADay: (first, last) => `Escriba un día entre el ${first} y el ${last}.`,
-  tooManyPeople: (most) => `Coinciden más de ${most} personas. Escriba más del nombre o de la dirección.`,
   entriesOf: 'Entradas de',
   everybody: 'Mostrar a todos',
   nobody: 'Ningún miembro actual o anterior de la tienda tiene ese nombre o esa dirección.',
@@ -170,7 +165,7 @@ const es: typeof en = {
   causes: causes.es,
   reasons: reasons.es,
   fields: fields.es,
-  navigation: { label: 'Auditoría', purpose: 'Quién hizo qué, y cuándo.' },
 }
 
+/** What the pages of the audit log say. A start of the front end does not read it. */
 export const auditLog = { en, es }

@@ -32,6 +32,7 @@ const en = {
     `You will lose access to ${shop} immediately, on every device. Only somebody who works there can invite you again.`,
   leaveConfirm: 'Leave the shop',
   leaveOwner: 'A shop needs at least one owner. If you are the only one, make somebody else an owner first:',
+  lostPhone: 'Lost phone',
   endSessions: 'End sessions',
   endSessionsTitle: (name: string) => `End the sessions of ${name}?`,
   endSessionsText: (name: string, shop: string) =>
@@ -90,6 +91,7 @@ const es: typeof en = {
   leaveConfirm: 'Dejar la tienda',
   leaveOwner:
     'Una tienda necesita al menos un propietario. Si usted es el único, nombre primero propietario a otra persona:',
+  lostPhone: 'Teléfono perdido',
   endSessions: 'Terminar sesiones',
   endSessionsTitle: (name) => `¿Terminar las sesiones de ${name}?`,
   endSessionsText: (name, shop) =>

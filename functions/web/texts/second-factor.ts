@@ -1,3 +1,5 @@
+import type { About } from '#web/texts/notice-text.ts'
+
 const en = {
   codeTitle: 'Enter the code of your app',
   codeText: (email: string) => `You are signing in as ${email}. Open the authenticator app on your phone.`,
@@ -34,6 +36,9 @@ const en = {
     'codes-renewed': 'Your new recovery codes work now.',
     'setup-code-sent': 'We sent you the setup code again.',
     'draft-expired': 'This page was open too long. Start again.',
+    'reset-cancelled': 'The second step stays. If you did not ask to remove it, tell a manager of your shop.',
+    'factor-reset-requested': ({ who }: About) => `We sent ${who} an email that says what happens when.`,
+    'no-factor-to-reset': 'This person has no second step.',
   },
 }
 
@@ -74,6 +79,9 @@ const es: typeof en = {
     'codes-renewed': 'Sus códigos de recuperación nuevos ya funcionan.',
     'setup-code-sent': 'Le enviamos otra vez el código de configuración.',
     'draft-expired': 'Esta página estuvo abierta demasiado tiempo. Empiece de nuevo.',
+    'reset-cancelled': 'El segundo paso se mantiene. Si usted no pidió quitarlo, avise a un responsable de su tienda.',
+    'factor-reset-requested': ({ who }) => `Enviamos a ${who} un correo que dice qué ocurre y cuándo.`,
+    'no-factor-to-reset': 'Esta persona no tiene un segundo paso.',
   },
 }
 

@@ -151,6 +151,7 @@ td:empty{display:none}
 tr:first-child{border-top:0}
 thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 tr{padding:.5rem 0;border-top:1px solid var(--line)}
+tr.below{border-top:0;padding-top:0}
 th,td,td:not(:has(.actions)){border:0;min-width:0;max-width:none;padding:.25rem .75rem;overflow-wrap:anywhere}
 td[data-label]::before{content:attr(data-label) ": ";color:var(--quiet)}
 td[data-label]:has(.action,.actions)::before{content:none}

@@ -7,16 +7,28 @@ import { mailTemplates } from '#shared/mail/templates.ts'
 import { UnreadableJob } from '#shared/queue/drain.ts'
 import type { JobPayload } from '#shared/queue/kinds.ts'
 import type { LeasedJob } from '#shared/queue/queries.ts'
-import { mailTokens } from '#shared/identity/token.ts'
+import { mailTokens, type TokenPurpose } from '#shared/identity/token.ts'
 import { setupCodes } from '#shared/factor/code.ts'
 import { remail } from './remail.ts'
 import { replyTo } from './sender.ts'
 import type { Runtime } from './worker.ts'
-import { findInvitation, findKeyMail, findMembership, findUser, issueToken, type MembershipContact } from './queries.ts'
+import {
+  announceSecondFactor,
+  type DepartureContact,
+  findDeparture,
+  findInvitation,
+  findKeyMail,
+  findMembership,
+  findUser,
+  issueToken,
+  type MembershipContact,
+} from './queries.ts'
 
 // For emails without a token.
 const NOTICE_TTL_SECONDS = 7 * 86_400
 const SETUP_CODE_TTL_SECONDS = 600
+// A reset may wait for an operator. A link of one that has ended does nothing.
+const CANCEL_LINK_TTL_SECONDS = 30 * 86_400
 
 /** The time in which the email had to be sent is over. */
 export class Expired extends Error {
@@ -40,11 +52,15 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     'second-factor': NOTICE_TTL_SECONDS,
     'second-factor-setup': SETUP_CODE_TTL_SECONDS,
     'api-key': NOTICE_TTL_SECONDS,
+    'second-factor-policy': NOTICE_TTL_SECONDS,
+    'second-factor-required': NOTICE_TTL_SECONDS,
+    'second-factor-reset': CANCEL_LINK_TTL_SECONDS,
     'new-sign-in': NOTICE_TTL_SECONDS,
     'membership-added': NOTICE_TTL_SECONDS,
     'membership-removed': NOTICE_TTL_SECONDS,
     'role-changed': NOTICE_TTL_SECONDS,
     'invitation-accepted': NOTICE_TTL_SECONDS,
+    'member-left': NOTICE_TTL_SECONDS,
   }
   if (Date.now() - Date.parse(job.created_at) > lifetimes[mail.template] * 1000)
     throw new Expired('the email could not be sent in time')
@@ -55,7 +71,7 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
     requireTenant()
     return findMembership(sql, job)
   }
-  const withToken = async (purpose: 'password_reset' | 'email_verify', nonce: string) => {
+  const withToken = async (purpose: Exclude<TokenPurpose, 'invite'>, nonce: string) => {
     // The caller that adds a job chooses its nonce. The database chooses its id. So no other mail has the token of this one.
     // An earlier attempt may have stored and sent a token before the pepper or the mail key was changed.
     const tokens = mailTokens(runtime, purpose, `${job.id} ${nonce}`)
@@ -128,6 +144,23 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
         expiresAt: found.expires_at,
       })
     }
+    case 'second-factor-policy': {
+      await announceSecondFactor(sql, job)
+      return null
+    }
+    case 'second-factor-required': {
+      const place = await membership()
+      const from = place?.second_factor_from ?? null
+      return place === null || from === null
+        ? null
+        : templates.secondFactorRequired(place, { shop: shopName(place), from })
+    }
+    case 'second-factor-reset': {
+      const issued = await withToken('factor_reset_cancel', mail.nonce)
+      return issued === null
+        ? null
+        : templates.secondFactorReset(issued.to, { ...issued.link, time: mail.effective_at })
+    }
     case 'new-sign-in': {
       const user = await findUser(sql, job)
       return user === null ? null : templates.newSignIn(user, { time, device: mail.device })
@@ -144,19 +177,24 @@ export async function compose(runtime: Runtime, job: LeasedJob<JobPayload<'mail'
       const place = await membership()
       return place === null ? null : templates.roleChanged(place, { shop: shopName(place), role: roleOf(place), time })
     }
+    case 'member-left': {
+      const place = await findDeparture(sql, job)
+      return place === null ? null : templates.memberLeft(place, { ...memberOf(place), time })
+    }
     case 'invitation-accepted': {
       const place = await membership()
-      return place === null
-        ? null
-        : templates.invitationAccepted(place, {
-            shop: shopName(place),
-            slug: place.slug,
-            role: roleOf(place),
-            member: shownEmail(place.member),
-          })
+      return place === null ? null : templates.invitationAccepted(place, memberOf(place))
     }
   }
 }
+
+/** What a mail tells somebody else of a member. */
+const memberOf = (place: DepartureContact) => ({
+  shop: shopName(place),
+  slug: place.slug,
+  role: roleOf(place),
+  member: shownEmail(place.member),
+})
 
 /** What the recipient calls the role. */
 const roleOf = (place: Pick<MembershipContact, 'language' | 'role' | 'role_code'>): string =>

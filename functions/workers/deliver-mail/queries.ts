@@ -86,8 +86,10 @@ export interface MembershipContact extends UserContact {
   readonly legal_name: string
   readonly role: string
   readonly role_code: string
-  /** The address of the member. The recipient may be who invited them. */
+  /** The address of the member. The recipient may be who invited them, or an owner of the tenant. */
   readonly member: string
+  /** Of a mail about the second factor: from when on the tenant asks for one. */
+  readonly second_factor_from: string | null
 }
 
 /** Returns the membership of a job's user in its tenant with the recipient, also a revoked one. Returns null like `findUser`. */
@@ -113,6 +115,20 @@ export interface KeyContact extends UserContact {
 /** Returns the recipient and the key of a job, or null when there is no reason to write any more. */
 export async function findKeyMail(sql: Sql, { id, lease_token: lease }: LeasedJob): Promise<KeyContact | null> {
   const [row] = await sql<KeyContact>`select * from app.mail_of_key(${id}, ${lease})`
+  return row ?? null
+}
+
+/** Adds a mail for each member whom the tenant of a job asks for a second factor, and who has none. */
+export async function announceSecondFactor(sql: Sql, { id, lease_token: lease }: LeasedJob): Promise<void> {
+  await sql`select app.announce_second_factor(${id}, ${lease})`
+}
+
+/** An ended membership, with an owner of its tenant. */
+export type DepartureContact = Omit<MembershipContact, 'second_factor_from'>
+
+/** Returns the ended membership of a job with the owner who is told of it. Returns null like `findUser`, and when they are no owner any more. */
+export async function findDeparture(sql: Sql, { id, lease_token: lease }: LeasedJob): Promise<DepartureContact | null> {
+  const [row] = await sql<DepartureContact>`select * from app.mail_of_departure(${id}, ${lease})`
   return row ?? null
 }
 

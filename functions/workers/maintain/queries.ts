@@ -19,6 +19,7 @@ export const DELETIONS: readonly Deletion[] = [
   (sql, batch) => sql`select app.delete_old_sessions(${batch}) as deleted`,
   (sql, batch) => sql`select app.delete_old_sign_ins(${batch}) as deleted`,
   (sql, batch) => sql`select app.delete_old_drafts(${batch}) as deleted`,
+  (sql, batch) => sql`select app.delete_old_resets(${batch}) as deleted`,
   (sql, batch) => sql`select app.delete_old_tokens(${batch}) as deleted`,
   (sql, batch) => sql`select app.delete_old_jobs(${batch}) as deleted`,
   (sql, batch) => sql`select app.delete_old_events(${batch}) as deleted`,

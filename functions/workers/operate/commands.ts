@@ -62,6 +62,18 @@ const OverlapHours = v.pipe(
 
 const Time = v.pipe(v.string('must be a time'), v.isoTimestamp('must be a time such as 2026-11-27T08:00:00Z'))
 
+const ProcessId = v.pipe(
+  v.string('must be a number'),
+  v.regex(/^[1-9]\d{0,8}$/, 'must be the id of a process'),
+  v.transform(Number),
+)
+
+const Year = v.pipe(
+  v.string('must be a year'),
+  v.regex(/^[12]\d{3}$/, 'must be a year such as 2026'),
+  v.transform(Number),
+)
+
 const KmsKeyArn = v.pipe(
   v.string('must be a string'),
   v.maxLength(2048, 'is too long'),
@@ -98,7 +110,16 @@ export const Command = v.variant(
     v.strictObject({ command: v.literal('allow-invitations'), slug: Slug }),
     v.strictObject({ command: v.literal('unsuppress'), email: Email }),
     v.strictObject({ command: v.literal('renew-seal') }),
+    v.strictObject({ command: v.literal('send-events'), since: v.optional(Time) }),
+    v.strictObject({
+      command: v.literal('end-connections'),
+      login: DatabaseName,
+      pid: v.optional(ProcessId),
+    }),
+    v.strictObject({ command: v.literal('create-partition'), year: Year }),
     v.strictObject({ command: v.literal('show-second-factor'), email: Email }),
+    v.strictObject({ command: v.literal('reset-second-factor'), email: Email }),
+    v.strictObject({ command: v.literal('cancel-second-factor-reset'), email: Email }),
     v.strictObject({ command: v.literal('reseal-factors') }),
     v.strictObject({ command: v.literal('expire-recovery-codes'), 'created-before': Time }),
     v.strictObject({ command: v.literal('grant-service-tenant'), role: DatabaseName, slug: Slug }),
@@ -144,14 +165,25 @@ export type Command = v.InferOutput<typeof Command>
 /** The command that reads the database by a fixed statement. */
 export type QueryCommand = Extract<Command, { command: 'sql' }>
 
-/** The commands on the second factors of users. They run in several transactions. */
-export type FactorCommand = Extract<
+/** The commands that repair a stage. They belong to no tenant. */
+export type RepairCommand = Extract<
   Command,
-  { command: 'show-second-factor' | 'reseal-factors' | 'expire-recovery-codes' }
+  { command: 'renew-seal' | 'send-events' | 'end-connections' | 'create-partition' }
 >
 
+/** The commands on the second factors of users. They run in several transactions. */
+const FACTOR_COMMANDS = [
+  'show-second-factor',
+  'reset-second-factor',
+  'cancel-second-factor-reset',
+  'reseal-factors',
+  'expire-recovery-codes',
+] as const
+
+export type FactorCommand = Extract<Command, { command: (typeof FACTOR_COMMANDS)[number] }>
+
 export const isFactorCommand = (command: Command): command is FactorCommand =>
-  ['show-second-factor', 'reseal-factors', 'expire-recovery-codes'].includes(command.command)
+  FACTOR_COMMANDS.some((name) => name === command.command)
 
 /** The commands on a tenant's data keys. They run in several transactions. */
 export type KeyCommand = Extract<Command, { command: 'rotate-data-key' | 'rewrap' | 'shred' }>

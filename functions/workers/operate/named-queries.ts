@@ -96,6 +96,19 @@ export const NAMED_QUERIES = {
        where t.deleted_at is null and (${tenant}::uuid is null or t.id = ${tenant}::uuid)
        group by t.id, t.slug, t.status, t.invitations_stopped_at order by owners, t.slug limit 200`,
   },
+  transactions: {
+    shows: 'open transactions, the oldest first, with their age in transactions and the tables that they have locked',
+    ofNoTenant: true,
+    run: (sql) => sql`
+      select a.pid, a.usename as login, greatest(age(a.backend_xmin), age(a.backend_xid)) as age,
+             (select string_agg(distinct c.oid::regclass::text, ', ')
+                from pg_locks l join pg_class c on c.oid = l.relation
+               where l.pid = a.pid and l.granted and c.relkind in ('r', 'p') and c.relnamespace <> 'pg_catalog'::regnamespace) as tables
+        from pg_stat_activity a
+       where a.datname = current_database() and a.pid <> pg_backend_pid()
+         and exists (select from pg_locks l where l.pid = a.pid and l.locktype = 'virtualxid' and l.granted)
+       order by 3 desc nulls last, a.pid`,
+  },
 } as const satisfies Readonly<Record<string, NamedQuery>>
 
 export type QueryName = keyof typeof NAMED_QUERIES

@@ -15,6 +15,7 @@ import { type KeyWork, rewrapDataKeys, rotateDataKey, shredTenant } from './data
 import { type Instruction, recordCommand } from './instruction.ts'
 import * as queries from './queries.ts'
 import { Refused } from './refused.ts'
+import { repair } from './repairs.ts'
 import { operateServiceKeys } from './service-keys.ts'
 
 type Runtime = RuntimeFor<'database:operator' | 'pepper' | 'mail-key'>
@@ -112,7 +113,10 @@ async function runCommand(
     case 'unsuppress':
       return clearBounces(sql, command, { audit, enter })
     case 'renew-seal':
-      return renewSeal(sql)
+    case 'send-events':
+    case 'end-connections':
+    case 'create-partition':
+      return repair(sql, command, instruction)
     case 'grant-service-tenant':
       return grantServiceTenant(sql, command, { audit, enter })
     case 'revoke-service-tenant':
@@ -147,11 +151,6 @@ async function clearBounces(sql: Sql, { email }: Of<'unsuppress'>, { audit, ente
   }
   const idsOf = (wanted: string) => new Set(cleared.filter(({ type }) => type === wanted).map(({ id }) => id)).size
   return { email, invitations: idsOf('invitation'), users: idsOf('user') }
-}
-
-async function renewSeal(sql: Sql) {
-  await queries.renewSeal(sql)
-  return { renewed: true }
 }
 
 /** Lets a role of another service enter a tenant for its background work. */

@@ -33,11 +33,6 @@ export async function markRevocation(sql: Sql): Promise<void> {
   await sql`select app.mark_revocation()`
 }
 
-/** Replaces the keys that seal tickets and tenants. Requests in progress fail. */
-export async function renewSeal(sql: Sql): Promise<void> {
-  await sql`select app.renew_seal()`
-}
-
 /** Returns the tenant like `findTenant`, and locks its row until the transaction ends. */
 export async function lockTenant(sql: TenantTransaction, id: string): Promise<FoundTenant | null> {
   const [tenant] = await sql<FoundTenant>`

@@ -25,6 +25,10 @@ export async function operateFactors(runtime: Runtime, command: FactorCommand, w
   switch (command.command) {
     case 'show-second-factor':
       return showFactors(sql, runtime, command.email)
+    case 'reset-second-factor':
+      return requestReset(sql, command.email, runtime.config.factor.resetHours, work)
+    case 'cancel-second-factor-reset':
+      return cancelReset(sql, command.email, work)
     case 'reseal-factors':
       return { done: await resealAll(sql, runtime, work) }
     case 'expire-recovery-codes':
@@ -41,12 +45,19 @@ interface FactorRow {
   readonly key_id: string
   readonly codes_left: number
   readonly codes_created_at: string | null
+  readonly reset_requested_at: string | null
+  readonly reset_effective_at: string | null
 }
+
+const NO_USER: Outcome = { refused: 'There is no user with this email' }
+
+/** Who gave a command and why, for its audit entries. */
+const afterOf = ({ operator, reason }: Instruction): string => JSON.stringify({ operator, reason })
 
 async function showFactors(sql: Run, { factorKey }: FactorKey, email: string): Promise<Outcome> {
   const rows = await sql<FactorRow>`select * from app.factors_of_email(${email})`
   const [first] = rows
-  if (first === undefined) return { refused: 'There is no user with this email' }
+  if (first === undefined) return NO_USER
   const factors = rows
     .filter(({ kind }) => kind !== null)
     .map(({ key_id: keyId, kind, created_at, last_used_at, wrong_codes }) => ({
@@ -56,8 +67,30 @@ async function showFactors(sql: Run, { factorKey }: FactorKey, email: string): P
       wrong_codes,
       under_current_key: keyId === keyIdOf(factorKey),
     }))
-  const { user_id, codes_left, codes_created_at } = first
-  return { done: { user_id, factors, recovery_codes_left: codes_left, recovery_codes_created_at: codes_created_at } }
+  const { user_id, codes_left, codes_created_at, reset_requested_at, reset_effective_at } = first
+  // Without a time, the reset waits for an operator.
+  const reset =
+    reset_requested_at === null ? null : { requested_at: reset_requested_at, effective_at: reset_effective_at }
+  return {
+    done: { user_id, factors, recovery_codes_left: codes_left, recovery_codes_created_at: codes_created_at, reset },
+  }
+}
+
+/** Requests a reset, or confirms the one that a manager requested. */
+async function requestReset(sql: Run, email: string, hours: number, work: FactorWork): Promise<Outcome> {
+  const [row] = await sql<{ user_id: string; has_factor: boolean; effective_at: string | null }>`
+    select * from app.operate_factor_reset(
+      ${email}, ${hours}, ${afterOf(work)}::text::jsonb, ${sourceValue({ requestId: work.requestId })}::app.source)`
+  if (row === undefined) return NO_USER
+  if (!row.has_factor) return { refused: 'The user has no second factor' }
+  return { done: { user_id: row.user_id, effective_at: row.effective_at } }
+}
+
+async function cancelReset(sql: Run, email: string, work: FactorWork): Promise<Outcome> {
+  const [row] = await sql<{ user_id: string; cancelled: boolean }>`
+    select * from app.operate_reset_cancellation(
+      ${email}, ${afterOf(work)}::text::jsonb, ${sourceValue({ requestId: work.requestId })}::app.source)`
+  return row === undefined ? NO_USER : { done: { ...row } }
 }
 
 async function resealAll(sql: Run, keys: FactorKey, { shouldStop }: FactorWork) {
@@ -80,8 +113,9 @@ async function resealAll(sql: Run, keys: FactorKey, { shouldStop }: FactorWork) 
   }
 }
 
-async function voidCodes(sql: Run, createdBefore: string, { operator, reason, requestId, shouldStop }: FactorWork) {
-  const after = JSON.stringify({ operator, reason })
+async function voidCodes(sql: Run, createdBefore: string, work: FactorWork) {
+  const { requestId, shouldStop } = work
+  const after = afterOf(work)
   let users = 0
   while (!shouldStop()) {
     const [row] = await sql<{ voided: number }>`

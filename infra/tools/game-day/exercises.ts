@@ -102,8 +102,9 @@ export const EXERCISES: readonly Exercise[] = [
 ]
 
 /** The shell function that finds the name of a resource of the stage by its type and the beginning of its id. */
-const FIND = `id() { aws cloudformation list-stack-resources --stack-name tenantry-STAGE --output text \\
-  --query "StackResourceSummaries[?ResourceType=='$1' && starts_with(LogicalResourceId,'$2')] | [0].PhysicalResourceId"; }`
+// As text, the CLI would query each page of resources by itself, and print None for most: https://docs.aws.amazon.com/cli/latest/userguide/cli-usage-filter.html
+export const FIND = `id() { aws cloudformation list-stack-resources --stack-name tenantry-STAGE --output json \\
+  --query "StackResourceSummaries[?ResourceType=='$1' && starts_with(LogicalResourceId,'$2')] | [0].PhysicalResourceId" | jq -r .; }`
 
 /** Returns exercises as a text that a shell understands. */
 export const printed = (exercises: readonly Exercise[], stage: string): string =>

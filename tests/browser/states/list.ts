@@ -111,6 +111,13 @@ const OWN: Readonly<Record<string, readonly State[]>> = {
     { name: 'invalid', as: 'unverified@states.test', at: ({ links }) => links['invalid verify'], status: 422 },
     { name: 'of somebody else', ...owner, at: ({ links }) => links.verify },
   ],
+  '/cancel-reset': [
+    { name: 'first', as: null, at: ({ links }) => links.cancel },
+    { name: 'open too long', as: null, at: ({ links }) => links.cancel, sends: old('/cancel-reset') },
+    { name: 'no link', as: null, at: open('/cancel-reset'), status: 422 },
+    { name: 'invalid', as: null, at: ({ links }) => links['invalid cancel'], status: 422 },
+    { name: 'of somebody else', ...owner, at: ({ links }) => links.cancel },
+  ],
   '/invitation': [
     { name: 'newcomer', as: null, at: ({ links }) => links.newcomer },
     {

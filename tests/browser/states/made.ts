@@ -27,9 +27,11 @@ type LinkName =
   | 'reset'
   | 'long reset'
   | 'verify'
+  | 'cancel'
   | 'long newcomer'
   | 'invalid reset'
   | 'invalid verify'
+  | 'invalid cancel'
   | 'invalid invitation'
 
 /** The person whose sign-ins are over the limit. */
@@ -45,7 +47,7 @@ export async function make(stack: StackInfo): Promise<Made> {
     return {
       shops,
       runs: await makeRuns(sql, shops),
-      links: await makeLinks(stack),
+      links: await makeLinks(stack, sql),
       members: await ownIds(sql),
       factor: await factorId(sql, stack),
     }
@@ -62,6 +64,7 @@ async function makePeople(sql: postgres.Sql): Promise<void> {
     sixty: 'Sigrid Sixty',
     closed: 'Carl Closed',
     one: 'Otto One',
+    lost: 'Lola Lost',
   }
   for (const [email, name] of Object.entries(people)) await addMember(sql, { email: `${email}@states.test`, name })
   await addMember(sql, { email: 'unverified@states.test', name: null, verified: false })
@@ -80,6 +83,12 @@ async function makePeople(sql: postgres.Sql): Promise<void> {
   await join('closed@states.test', ['shop-20'], 'owner')
   await join('one@states.test', ['shop-1'], 'owner')
   await join('two@states.test', [slugOf('ordinary'), slugOf('empty'), 'shop-40'], 'sales')
+  await join('lost@states.test', ['shop-2'], 'sales')
+  // Nobody enters a code of this app.
+  await sql`
+    insert into app.factors (id, user_id, kind, name, key_id, witness_hash, sealed_secret, last_step)
+    select gen_random_uuid(), id, 'totp', 'Authenticator app', gen_random_uuid(), sha256('lost'), sha256('lost'), 0
+      from app.users where email = 'lost@states.test'`
   await sql`
     insert into app.sessions (token_key, user_id, csrf_secret, user_agent, created_at, idle_expires_at, absolute_expires_at)
     select sha256(n::text::bytea), u.id, sha256('csrf'), (array[
@@ -119,7 +128,7 @@ async function makeRuns(sql: postgres.Sql, shops: Made['shops']): Promise<Made['
   }
 }
 
-async function makeLinks(stack: StackInfo): Promise<Made['links']> {
+async function makeLinks(stack: StackInfo, sql: postgres.Sql): Promise<Made['links']> {
   const baseUrl = stack.gateway_url
   for (const email of ['one@states.test', LONG.email])
     await createClient({ baseUrl }).call('POST /v1/auth/password/forgot', { body: { email } })
@@ -131,6 +140,10 @@ async function makeLinks(stack: StackInfo): Promise<Made['links']> {
   const newcomer = `newcomer.${LONG.email}`
   const long = await signInByApi(stack, ownerOf('long'))
   await long.call('POST /v1/members/invite', { body: { email: newcomer, role: 'own-1' } })
+  const manager = await signInByApi(stack, 'sixty@states.test', 'shop-2')
+  const [lost] = await sql<{ id: string }[]>`
+    select m.id from app.memberships m join app.users u on u.id = m.user_id where u.email = 'lost@states.test'`
+  await manager.call('POST /v1/members/{id}/factor-reset', { params: { id: lost?.id ?? '' } })
   const linkTo = async (email: string) => linkIn(await mailTo(stack, email))
   const accepted = await linkTo(INVITED.accepted)
   const token = new URL(accepted).searchParams.get('token') ?? ''
@@ -145,9 +158,11 @@ async function makeLinks(stack: StackInfo): Promise<Made['links']> {
     reset: await linkTo('one@states.test'),
     'long reset': await linkTo(LONG.email),
     verify: await linkTo('unverified@states.test'),
+    cancel: await linkTo('lost@states.test'),
     'long newcomer': await linkTo(newcomer),
     'invalid reset': invalid('/reset-password'),
     'invalid verify': invalid('/verify-email'),
+    'invalid cancel': invalid('/cancel-reset'),
     'invalid invitation': invalid('/invitation'),
   }
 }

@@ -54,6 +54,37 @@ describe('DELETE /v1/auth/tenants/{id}', () => {
     expect((await leave(id, owner.token)).status).toBe(204)
   })
 
+  it('mails each owner who stays, once, in their language, whichever way somebody leaves', async () => {
+    const { id, slug, owner, admin, viewer } = await service.newTenant('owner', 'admin', 'viewer')
+    const address = (who: string) => `${who}@${slug}.test`
+    await service.sql`update app.users set language = 'es' where email = ${address('founder')}`
+    const mails = async (who: string) => {
+      await service.mail.deliver()
+      return service.mail.to(address(who)).map(({ subject, text }) => ({ subject, text }))
+    }
+    expect((await leave(id, viewer.token)).status).toBe(204)
+    const [english, ...none] = await mails('owner')
+    expect([english?.subject, none]).toEqual([`${address('viewer')} left Shop ${slug} (${slug})`, []])
+    expect(english?.text).toContain('The role was: Viewer.')
+    expect((await service.request(`DELETE /v1/members/${admin.membershipId}`, { token: admin.token })).status).toBe(200)
+    expect(await mails('owner')).toHaveLength(2)
+    expect((await leave(id, owner.token)).status).toBe(204)
+    expect((await mails('founder')).map(({ subject }) => subject).toSorted()).toEqual(
+      ['admin', 'owner', 'viewer'].map((who) => `${address(who)} dejó Shop ${slug} (${slug})`),
+    )
+    expect(await mails('owner')).toHaveLength(2)
+    expect([await mails('viewer'), await mails('admin')]).toEqual([[], []])
+  })
+
+  it('mails nobody when the person stays', async () => {
+    const { id, slug, owner } = await service.newTenant('owner')
+    await service.sql`update app.users set disabled_at = now() where email = ${`founder@${slug}.test`}`
+    expectProblem(await leave(id, owner.token), 'last-owner')
+    expect(
+      await service.sql`select from app.jobs where payload::text like '%' || ${owner.membershipId}::text || '%'`,
+    ).toHaveLength(0)
+  })
+
   it('lets a person leave a suspended tenant, and nobody a tenant that they are not in', async () => {
     const { id, slug, sales } = await service.newTenant('sales')
     const other = await service.newTenant('viewer')

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { newFactorUser } from '#tests/support/factor.ts'
 import { createMember, createUser } from '#tests/support/minted-session.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
@@ -77,6 +78,62 @@ it('mails an invitation in the language that the inviter chose, also when it is 
   await service.request(`POST /v1/members/invitations/${body.id}/resend`, { token: owner.token })
   expect(await subjects(`new@${slug}.test`)).toEqual([spanish, spanish])
   expect((await invite(`new@${slug}.test`, 'fr')).status).toBe(422)
+})
+
+it('mails who has no second factor that the tenant asks them for one, now and a day before the date, unless it no longer does', async () => {
+  const { id, slug, owner, admin, sales } = await service.newTenant('owner', 'admin', 'sales')
+  await service.sql`update app.sessions set second_factor_at = now() where id = ${owner.id}`
+  await service.sql`update app.users set language = 'es' where id = ${admin.userId}`
+  const [withApp] = [await newFactorUser(service, [slug])]
+  const ask = (require: string, days: number) =>
+    service.request('PUT /v1/tenant/second-factor-policy', {
+      token: owner.token,
+      body: { require, grace_days: days },
+    })
+  const english = `Shop ${slug} (${slug}) asks you for a second step`
+  const spanish = `Shop ${slug} (${slug}) le pide un segundo paso`
+  const got = async () => [
+    await subjects(`owner@${slug}.test`),
+    await subjects(`admin@${slug}.test`),
+    await subjects(`sales@${slug}.test`),
+  ]
+  /** Lets days go by. */
+  const later = async (days: number) => {
+    await service.sql`
+      update app.tenants set second_factor_managers_from = second_factor_managers_from - make_interval(days => ${days}),
+             second_factor_everyone_from = second_factor_everyone_from - make_interval(days => ${days}) where id = ${id}`
+    await service.sql`
+      update app.jobs set run_at = run_at - make_interval(days => ${days}), created_at = created_at - make_interval(days => ${days})
+       where tenant_id = ${id} and completed_at is null`
+  }
+  expect((await ask('managers', 10)).status).toBe(200)
+  expect((await ask('managers', 10)).status).toBe(200)
+  expect(await got()).toEqual([[english], [spanish], []])
+  const [message] = service.mail.to(`owner@${slug}.test`)
+  expect(message?.text).toMatch(/^From .+ at .+ Eastern Time, Shop .+ asks for a second step after the password/m)
+  expect(message?.text).toContain('/account/second-factor')
+  await ask('everyone', 20)
+  expect(await got()).toEqual([[english], [spanish], [english]])
+  await later(8)
+  expect(await got()).toEqual([[english], [spanish], [english]])
+  // The reminder of the managers: the admin has set up an app by now.
+  await service.sql`update app.factors set user_id = ${admin.userId} where user_id = ${withApp.id}`
+  await later(1)
+  expect(await got()).toEqual([[english, english], [spanish], [english]])
+  // Somebody who is no member any more, and a policy that ended.
+  await service.sql`update app.memberships set revoked_at = now() where id = ${sales.membershipId}`
+  await later(10)
+  expect(await got()).toEqual([[english, english], [spanish], [english]])
+  await service.sql`update app.memberships set revoked_at = null where id = ${sales.membershipId}`
+  await service.sql`delete from app.jobs where tenant_id = ${id}`
+  await ask('none', 0)
+  await ask('everyone', 3)
+  await ask('none', 0)
+  await later(2)
+  expect(await got()).toEqual([[english, english], [spanish], [english]])
+  await ask('everyone', 0)
+  await subjects(`sales@${slug}.test`)
+  expect(service.mail.to(`sales@${slug}.test`)[0]?.text).toMatch(/^Since .+ You can work in the shop again/ms)
 })
 
 const CHROME = 'Mozilla/5.0 (Windows NT 10.0) Chrome/130.0 Safari/537.36'

@@ -8,7 +8,7 @@ import type { Page } from '#web/http/page.ts'
 import { PAGES } from '#web/http/pages.ts'
 import { TEXTS } from '#web/texts/texts.ts'
 import { CODE_FIELDS, SECRET_FIELDS } from '#web/view/form.ts'
-import { codeNow, forgetStep, mailedSetupCode, newDraft, wrongCode } from '#tests/support/factor.ts'
+import { codeNow, forgetStep, mailedSetupCode, newDraft, newFactorUser, wrongCode } from '#tests/support/factor.ts'
 import { createMember, mintSession } from '#tests/support/minted-session.ts'
 import { oneOf } from '#tests/support/rounds.ts'
 import { routes } from '#tests/support/routes.ts'
@@ -98,6 +98,15 @@ describe('two links of mails in two tabs', () => {
       const email = `owner@${slug}.test`
       await web.service.request('POST /v1/auth/verify/resend', { token: owner.token })
       return { email, token: await web.service.mail.tokenFor(email), fields: {}, own: () => user(email) }
+    },
+    '/cancel-reset': async () => {
+      const { slug, owner } = await web.service.newTenant('owner')
+      const { id, email } = await newFactorUser(web.service, [slug])
+      const [member] = await web.service.sql`select id from app.memberships where user_id = ${id}`
+      await web.service.request(`POST /v1/members/${member?.['id']}/factor-reset`, { token: owner.token })
+      const own = async () =>
+        JSON.stringify(await web.service.sql`select cancelled_at from app.factor_resets where user_id = ${id}`)
+      return { email, token: await web.service.mail.tokenFor(email), fields: {}, own }
     },
     '/invitation': async () => {
       const { owner, id } = await web.service.newTenant('owner')

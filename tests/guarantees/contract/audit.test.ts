@@ -61,6 +61,15 @@ const PREPARED: Readonly<Record<string, (tenant: TestTenant<'owner' | 'admin'>) 
     const { token, factorId } = await newFactorUser(service, [slug])
     return { token, id: factorId }
   },
+  'POST /v1/members/{id}/factor-reset': async ({ slug, owner }) => ({
+    token: owner.token,
+    id: await membershipOf(await newFactorUser(service, [slug])),
+  }),
+  'POST /v1/auth/factor-resets/cancel': async ({ slug, owner: { token } }) => {
+    const user = await newFactorUser(service, [slug])
+    await service.request(`POST /v1/members/${await membershipOf(user)}/factor-reset`, { token })
+    return { body: { token: await service.mail.tokenFor(user.email) } }
+  },
   'POST /v1/catalog/sync-runs': async ({ slug }) => {
     const { id } = await makeResource(service, '/v1/vendor-accounts/{id}', slug)
     return { body: { vendor_account_id: id } }
@@ -76,6 +85,11 @@ const PREPARED: Readonly<Record<string, (tenant: TestTenant<'owner' | 'admin'>) 
     const token = await service.mail.tokenFor(email)
     return { body: { token, full_name: 'An Invited Person', password: 'a passphrase of the audit' } }
   },
+}
+
+async function membershipOf({ id }: { id: string }): Promise<string> {
+  const [row] = await service.sql`select id from app.memberships where user_id = ${id}`
+  return row?.['id']
 }
 
 async function succeed(route: Route): Promise<string> {

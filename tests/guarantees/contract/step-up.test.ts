@@ -27,6 +27,7 @@ const STEP_UP = {
   'PATCH /v1/api-keys/{id}': true,
   'POST /v1/api-keys/{id}/rotate': true,
   'DELETE /v1/api-keys/{id}': true,
+  'POST /v1/members/{id}/factor-reset': true,
   'POST /v1/roles': true,
   'PATCH /v1/roles/{id}': true,
   'DELETE /v1/roles/{id}': true,

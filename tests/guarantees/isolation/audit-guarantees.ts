@@ -87,7 +87,13 @@ export const eventGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
     const adds = 'create trigger adds_event after insert on app.audit_log for each row execute function app.add_event()'
     await as(sql, 'none', () => sql.unsafe(adds))
     const lease = `gen_random_uuid(), gen_random_uuid()`
-    for (const call of ['add_event()', 'enqueue_events()', `leased_events(${lease})`, `keep_events(${lease}, '{}')`])
+    for (const call of [
+      'add_event()',
+      'enqueue_events()',
+      `leased_events(${lease})`,
+      `keep_events(${lease}, '{}')`,
+      'send_events_again(null)',
+    ])
       assert.equal((await as(sql, 'identity_app', () => attempt(sql, `select app.${call}`))).code, REFUSED, call)
     const planted = randomUUID()
     await as(sql, 'none', async () => {
@@ -150,6 +156,21 @@ export const eventGuarantee = ({ own, other }: TwoTenants): Guarantee => ({
       [false, false],
       'the jobs of others',
     )
+    await as(sql, 'none', () => sql`update app.jobs set dead_at = now() where id = ${otherKind?.id ?? null}`)
+    const again = () =>
+      as(sql, 'identity_operator', () => sql<{ jobs: number }[]>`select app.send_events_again('-infinity') as jobs`)
+    assert.deepEqual(
+      [...(await again())],
+      [{ jobs: 1 }],
+      'the job that ended, and no leased one or one of another kind',
+    )
+    const [ofOtherKind] = await as(
+      sql,
+      'none',
+      () => sql<{ dead: boolean }[]>`
+      select dead_at is not null as dead from app.jobs where id = ${otherKind?.id ?? null}`,
+    )
+    assert.equal(ofOtherKind?.dead, true)
   },
 })
 
@@ -160,4 +181,5 @@ export const FUNCTIONS: FunctionGuarantees = {
   enqueue_events: eventGuarantee,
   leased_events: eventGuarantee,
   keep_events: eventGuarantee,
+  send_events_again: eventGuarantee,
 }

@@ -38,4 +38,43 @@ export const endGuarantee = (): Guarantee => ({
   },
 })
 
-export const FUNCTIONS: FunctionGuarantees = { mark_revocation: markGuarantee, end_blockers: endGuarantee }
+/** app.end_connections. The process 1 is no connection, so that none ends. What it ends is tested in tests/infra/tools/operate-repairs.test.ts. */
+export const endConnectionsGuarantee = (): Guarantee => ({
+  title: 'guarantee 6: operators alone end connections, and only those of a login of a service',
+  holds: async (sql) => {
+    const end = (role: string, login: string) =>
+      as(sql, role, () => attempt(sql, `select * from app.end_connections($1, 1, 'a test')`, [login]))
+    for (const role of LOGINS)
+      assert.equal((await end(role, 'identity_app')).code, role === 'identity_operator' ? '' : REFUSED, role)
+    await as(sql, 'none', () =>
+      sql.unsafe(`
+        create role of_a_service login in role tenant_bound; create role of_nobody login;
+        create role of_the_owner login in role tenant_bound; grant identity_owner to of_the_owner`),
+    )
+    const ends = async (login: string) => [login, (await end('identity_operator', login)).code]
+    const logins = [...LOGINS.filter((login) => login !== 'tenant_bound'), 'of_a_service']
+    assert.deepEqual(
+      await Promise.all(logins.map(ends)),
+      logins.map((login) => [login, '']),
+    )
+    const others = [
+      'of_nobody',
+      'of_the_owner',
+      'postgres',
+      'tenant_bound',
+      'identity_owner',
+      'identity_gate',
+      'missing',
+    ]
+    assert.deepEqual(
+      await Promise.all(others.map(ends)),
+      others.map((login) => [login, '22023']),
+    )
+  },
+})
+
+export const FUNCTIONS: FunctionGuarantees = {
+  mark_revocation: markGuarantee,
+  end_blockers: endGuarantee,
+  end_connections: endConnectionsGuarantee,
+}

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { bundle } from '#infra/aws/bundling.ts'
 import { AUDIT_TEXTS } from '#shared/audit/actions.ts'
-import { PROBLEM_ACTIONS } from '#shared/base/problem.ts'
+import { PROBLEM_ACTIONS } from '#shared/base/problem-actions.ts'
 import { PERMITTED } from '#shared/identity/permissions.ts'
 
 let outdir: string

@@ -3,7 +3,7 @@ import { glob, readFile } from 'node:fs/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { QUERY_NAMES } from '#functions/workers/operate/named-queries.ts'
 import { alarmEntries } from '#infra/aws/alarm-table.ts'
-import { EXERCISES, printed } from '#infra/tools/game-day/exercises.ts'
+import { EXERCISES, FIND, printed } from '#infra/tools/game-day/exercises.ts'
 import { OTHER_MESSAGES } from '#infra/tools/runbook.ts'
 import { METRICS, type MetricName } from '#shared/base/metrics.ts'
 import { JOB_KINDS } from '#shared/queue/kinds.ts'
@@ -292,6 +292,11 @@ describe('an exercise of the game day', () => {
     for (const [, name] of text.matchAll(/--function-name (\S+)/g)) expect(functions).toContain(name)
     const names = alarms(prod).map(({ AlarmName }) => AlarmName)
     for (const [, name] of text.matchAll(/--alarm-names (\S+)/g)) expect(names).toContain(name)
+  })
+
+  it('finds a resource by the command of the first day, which reads all pages of the list at once', () => {
+    expect(readFileSync('infra/first-deployment.md', 'utf8').replaceAll(/\n {4}/g, '\n')).toContain(FIND)
+    expect(FIND).toContain('--output json')
   })
 
   it('is described in the runbook', () => {

@@ -57,3 +57,49 @@ it('ends the recovery codes of before a time, mails each user and leaves an entr
   expect(service.mail.to(user.email).map(({ subject }) => subject)).toContain('Your recovery codes no longer work')
   expect((await auditOf(slug)).filter((action) => action === 'user.recovery_codes_voided')).toHaveLength(1)
 })
+
+it('requests the reset of a second factor, shows it and cancels it, with an entry in each tenant of the user', async () => {
+  const user = await newFactorUser(service, ['acme-print', 'bolt-apparel'])
+  const requested = await command('reset-second-factor', user.email, '--json')
+  expect(requested.code).toBe(0)
+  const { user_id: id, effective_at: at } = JSON.parse(requested.stdout).done
+  expect(id).toBe(user.id)
+  expect(Math.abs(Date.parse(at) - Date.now() - 24 * 3_600_000)).toBeLessThan(120_000)
+  // Again: the same time.
+  expect(JSON.parse((await command('reset-second-factor', user.email, '--json')).stdout).done.effective_at).toBe(at)
+  const shown = async () => JSON.parse((await command('show-second-factor', user.email, '--json')).stdout).done.reset
+  expect(await shown()).toEqual({ requested_at: expect.any(String), effective_at: at })
+  const cancelled = await command('cancel-second-factor-reset', user.email, '--json')
+  expect(JSON.parse(cancelled.stdout).done).toEqual({ user_id: user.id, cancelled: true })
+  expect(await shown()).toBeNull()
+  expect(JSON.parse((await command('cancel-second-factor-reset', user.email, '--json')).stdout).done.cancelled).toBe(
+    false,
+  )
+  for (const action of ['requested', 'cancelled']) {
+    const entries = await service.sql`
+      select tenant_id, actor_user_id, after ->> 'reason' as reason from app.audit_log
+       where action = ${`user.second_factor_reset_${action}`} and target_id = ${user.id}`
+    expect(new Set(entries.map(({ tenant_id }) => tenant_id)).size).toBe(2)
+    for (const { actor_user_id, reason } of entries) expect([actor_user_id, typeof reason]).toEqual([null, 'string'])
+  }
+})
+
+it('confirms the reset that waits for an operator: it gets a time, a job and a mail of its own', async () => {
+  const user = await newFactorUser(service)
+  await service.sql`
+    insert into app.factor_resets (user_id, requested_by) select ${user.id}, id from app.users where email = 'owner@acme.test'`
+  const { effective_at: at } = JSON.parse((await command('reset-second-factor', user.email, '--json')).stdout).done
+  expect(Date.parse(at)).toBeGreaterThan(Date.now())
+  const [reset] = await service.sql`select id, requested_by from app.factor_resets where user_id = ${user.id}`
+  expect(reset?.['requested_by']).toBeNull()
+  const jobs = await service.sql`
+    select kind, run_at from app.jobs where payload ->> 'reset_id' = ${reset?.['id']} order by kind`
+  expect(jobs.map(({ kind }) => kind)).toEqual(['factor-reset', 'mail'])
+  expect(jobs[0]?.['run_at']).toEqual(new Date(at))
+})
+
+it('refuses the reset of a user without a second factor, and of nobody', async () => {
+  expect(await command('reset-second-factor', 'viewer@acme.test')).toMatchObject({ code: 1 })
+  expect(await command('reset-second-factor', 'nobody@nowhere.test')).toMatchObject({ code: 1 })
+  expect(await command('cancel-second-factor-reset', 'nobody@nowhere.test')).toMatchObject({ code: 1 })
+})

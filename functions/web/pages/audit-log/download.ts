@@ -1,9 +1,8 @@
 import type { Client } from '#shared/client/client.ts'
 import { shopPath } from '#web/http/addresses.ts'
-import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
 import { present } from '#web/http/query.ts'
-import { type PageReply, redirect, text, view } from '#web/http/reply.ts'
+import { type PageReply, redirect, text } from '#web/http/reply.ts'
 import {
   actionsIn,
   errorsIn,
@@ -13,10 +12,7 @@ import {
   Query,
   sentFilter,
 } from '#web/pages/audit-log/filter.ts'
-import { onPaper } from '#web/pages/audit-log/on-paper.ts'
-import { empty, withQuery } from '#web/view/parts.ts'
-import { numbersIn } from '#web/view/number.ts'
-import { absolute } from '#web/view/time.ts'
+import { withQuery } from '#web/view/parts.ts'
 
 const SHARED = { access: { permission: 'member.manage' }, query: Query } as const
 
@@ -39,27 +35,13 @@ export const chooseDownload = page({
   // As for the log itself: only the days of a filter need the session first.
   load: async ({ call, query }) => (query.from === null && query.to === null ? findPart(call, query, 'UTC') : null),
   async handle(context) {
-    const { call, query, data, session, params, t, language, path } = context
-    const { auditLog: texts } = t
+    const { call, query, data, session, params, language } = context
     const log = shopPath(params.slug, '/audit-log')
     if (errorsIn(context, query).length > 0) return redirect(withQuery(log, fieldsOf(query)))
     const { people, part } = data ?? (await findPart(call, query, session.tenant.timezone))
     if (!isSearchable(query, people)) return redirect(withQuery(log, fieldsOf(query)))
-    const file = (format: string) => withQuery(`${log}.${format}`, { ...fieldsOf(query), cursor: query.cursor })
-    const { entries = 0, newest = null, oldest = null, next_cursor: next = null } = part ?? {}
-    return view({
-      title: texts.downloadTitle,
-      content: html`<p>${texts.downloadText}</p>
-${onPaper(context, query, people, { look: 'quiet', actions: await actionsIn(language) })}
-${
-  newest === null || oldest === null
-    ? empty(texts.noneTitle, html`<p>${texts.none}</p>`)
-    : html`<p>${texts.part(numbersIn(language).format(entries), absolute(context, newest), absolute(context, oldest))}</p>
-<div class="actions"><a class="button" href="${file('csv')}" download>${texts.downloadCsv}</a> <a href="${file('ndjson')}" download>${texts.downloadNdjson}</a></div>`
-}
-${next !== null && html`<p>${texts.morePart} <a href="${withQuery(path, { ...fieldsOf(query), cursor: next })}">${texts.nextPart}</a></p>`}
-<p><a href="${withQuery(log, fieldsOf(query))}">${t.common.back}</a></p>`,
-    })
+    const { downloadView } = await import('#web/pages/audit-log/log-views.ts')
+    return downloadView(context, query, { people, part: part ?? null, actions: await actionsIn(language) })
   },
 })
 

@@ -3,6 +3,7 @@ import { linksFor } from '#web/http/navigation.ts'
 import type { ShopUi } from '#web/http/page.ts'
 import { say } from '#web/pages/audit-log/sentence.ts'
 import { changesOf, type Entry, type Words } from '#web/pages/audit-log/words.ts'
+import { auditLog } from '#web/texts/audit-log.ts'
 import { withQuery } from '#web/view/parts.ts'
 import { dayIn, when } from '#web/view/time.ts'
 
@@ -17,7 +18,7 @@ export function entriesByDay(ui: ShopUi, entries: readonly Entry[], words: Words
 }
 
 function item(ui: ShopUi, entry: Entry, words: Words): Html {
-  const { auditLog: texts } = ui.t
+  const texts = auditLog[ui.language]
   const { text, target, fields } = say(texts, entry, words)
   const changes = changesOf(entry, words, texts, fields)
   return html`<li><div><p>${linked(text, target, addressOf(ui, entry, target))}</p>${changes.length > 0 && html`<ul class="quiet">${changes.map((change) => html`<li>${change}</li>`)}</ul>`}</div> ${when(ui, entry.occurred_at, { underDay: true })}</li>`

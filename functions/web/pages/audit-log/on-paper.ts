@@ -3,6 +3,7 @@ import type { ShopUi } from '#web/http/page.ts'
 import type { Person, Query } from '#web/pages/audit-log/filter.ts'
 import { nameOf } from '#web/pages/members/people.ts'
 import type { ActionTexts } from '#web/texts/audit-actions.ts'
+import { auditLog } from '#web/texts/audit-log.ts'
 import { absolute, dayName } from '#web/view/time.ts'
 
 /** The shop, the time and what the filters say: for a print, which does not have the filters themselves, and for a download. */
@@ -12,8 +13,8 @@ export function onPaper(
   people: readonly Person[],
   { look, actions }: { readonly look: 'paper' | 'quiet'; readonly actions: ActionTexts },
 ): Html {
-  const { auditLog: texts } = ui.t
   const { language, session } = ui
+  const texts = auditLog[language]
   const { who, action, from, to, sign_ins: signIns } = query
   const label = action === null ? undefined : Object.entries(actions).find(([name]) => name === action)?.[1][0]
   const shown = people.length === 0 ? who : people.map((user) => nameOf({ user })).join(', ')

@@ -1,8 +1,7 @@
 import type { Named } from '#shared/audit/actions.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
-import type { Entry, Words } from '#web/pages/audit-log/words.ts'
+import type { AuditTexts, Entry, Words } from '#web/pages/audit-log/words.ts'
 import type { ActionTexts } from '#web/texts/audit-actions.ts'
-import type { Texts } from '#web/texts/texts.ts'
 
 /** An entry as a sentence. */
 export interface Said {
@@ -15,13 +14,13 @@ export interface Said {
 }
 
 /** Returns who did it, in words. */
-export function actorOf(texts: Texts['auditLog'], { actor }: Pick<Entry, 'actor'>): string {
+export function actorOf(texts: AuditTexts, { actor }: Pick<Entry, 'actor'>): string {
   if (actor === null) return texts.system
   return actor.type === 'key' ? texts.key(actor.name) : (actor.full_name ?? shownEmail(actor.email))
 }
 
 /** Says an entry as a sentence. */
-export function say(texts: Texts['auditLog'], entry: Entry, words: Words): Said {
+export function say(texts: AuditTexts, entry: Entry, words: Words): Said {
   const { action, target, before, after } = entry
   const fields = new Set<string>()
   const value = (field: string): string => {

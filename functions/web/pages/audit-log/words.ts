@@ -4,12 +4,15 @@ import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import type { ReplyOf } from '#shared/client/client.ts'
 import type { ActionTexts } from '#web/texts/audit-actions.ts'
+import { auditLog } from '#web/texts/audit-log.ts'
 import { numbersIn } from '#web/view/number.ts'
 import { absolute } from '#web/view/time.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 type Log = ReplyOf<'GET /v1/audit-log'>
 export type Entry = Log['data'][number]
+
+export type AuditTexts = (typeof auditLog)['en']
 
 /** What the fields of entries are called, and what their values say. */
 export interface Words {
@@ -28,7 +31,7 @@ export const isShown = (field: string): boolean => kindOf(field) !== 'internal'
 /** Returns the words for entries of a shop with these roles. */
 export function wordsOf(ui: Ui, roles: NonNullable<Log['roles']>, actionTexts: ActionTexts): Words {
   const { t, language } = ui
-  const { auditLog: texts } = t
+  const texts = auditLog[language]
   const actions: Readonly<Record<string, readonly [string, unknown]>> = actionTexts
   const labels = new Map(roles.map((role) => [role.code, roleName(language, role)]))
   const known = (table: Readonly<Record<string, string>>, code: string) =>
@@ -69,7 +72,7 @@ const placeOf = (field: string): number => (isField(field) ? ORDER.indexOf(field
  * Returns what an entry changed, a text for each field: "Time zone: from New York to Chicago". `said`: fields that its sentence
  * names. They are left out, unless they had another value before.
  */
-export function changesOf(entry: Entry, words: Words, texts: Ui['t']['auditLog'], said: ReadonlySet<string>): string[] {
+export function changesOf(entry: Entry, words: Words, texts: AuditTexts, said: ReadonlySet<string>): string[] {
   const before: AuditValues & Readonly<Record<string, unknown>> = entry.before ?? {}
   const after: AuditValues & Readonly<Record<string, unknown>> = entry.after ?? {}
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(isShown)

@@ -1,4 +1,5 @@
-import { PROBLEM_ACTIONS, PROBLEMS, type ProblemKind } from '#shared/base/problem.ts'
+import { PROBLEMS, type ProblemKind } from '#shared/base/problem.ts'
+import { PROBLEM_ACTIONS } from '#shared/base/problem-actions.ts'
 
 const titles = Object.fromEntries(Object.entries(PROBLEMS).map(([kind, { title }]) => [kind, title])) as Readonly<
   Record<ProblemKind, string>

@@ -85,6 +85,8 @@ export const AS_APP: readonly Attack[] = [
       `select app.issue_invitation('{ticket}', '{email}', '{B}', sha256('x'), 'n', 60, 60, row(sha256('t'), 999, 60)::app.limit, row(sha256('x'), 9, 60)::app.limit, row('r', null, null)::app.source)`,
       `select app.issue_invitation('{ticket}', '{email}', 'viewer', '\\x00', 'n', 60, 60, row(sha256('t'), 999, 60)::app.limit, row(sha256('x'), 9, 60)::app.limit, row('r', null, null)::app.source)`,
       `select app.enqueue('BAD KIND', '{}')`,
+      `select app.request_factor_reset('{ticket}', '{person}', 1, null, row('r', null, null)::app.source)`,
+      `select app.request_factor_reset('{ticket}', '{person}', null, null, null)`,
     ],
     [
       'prints the plans inside definer functions',
