@@ -67,12 +67,13 @@ comment on function app.service_of_key is
 
 -- The decision of the session check for another service, in one round trip. Returns no row without a valid key of the service. Else
 -- it returns one row: the live session of a token hash in its tenant, with the later time of its sign-in and its last step-up and whether a
--- second factor was proven, or nulls. It is seen by this, as by any request.
+-- second factor was proven, or nulls. It is seen by this, as by any request. With p_of_key the hash is that of an API key, which has its
+-- id as `api_key_id`, and neither session, user nor role. Such a question does not count against the limit of the key.
 create function app.introspect(
     p_name text, p_key bytea, p_key_previous bytea, p_token bytea, p_token_previous bytea,
-    p_idle_seconds integer, p_step_seconds integer)
+    p_idle_seconds integer, p_step_seconds integer, p_of_key boolean default false)
   returns table (session_id uuid, expires_at timestamptz, user_id uuid, tenant_id uuid, role_code text, permissions jsonb,
-                 auth_time timestamptz, second_factor boolean)
+                 auth_time timestamptz, second_factor boolean, api_key_id uuid)
   language plpgsql volatile security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -81,6 +82,16 @@ declare
   v_found record;
 begin
   if app.service_of_key(p_name, p_key, p_key_previous, 'introspect') is null then
+    return;
+  end if;
+  if p_of_key then
+    -- A function of 0027, which owns keys.
+    select * into v_found from app.authenticate_key(p_token, p_token_previous, null);
+    api_key_id := v_found.key_id;
+    expires_at := v_found.expires_at;
+    tenant_id := v_found.tenant_id;
+    permissions := v_found.permissions;
+    return next;
     return;
   end if;
   select * into v_found from app.authenticate(p_token, p_idle_seconds, p_step_seconds);
@@ -101,7 +112,7 @@ begin
 end
 $$;
 comment on function app.introspect is
-  'owner: identity_gate; proof: service key, token hash; callers: identity_services; definer: reads sessions of all tenants';
+  'owner: identity_gate; proof: service key, token hash; callers: identity_services; definer: reads sessions and API keys of all tenants';
 
 -- The events of all tenants after a position, or from the oldest on without one. Returns no row without a valid key of a service.
 -- Without an event it returns a row whose id is null, and whose `xact` begins what is not read yet. It shows no event of a

@@ -4,6 +4,8 @@ import { writeGenerated } from './generated.ts'
 import { GATEWAY_RESPONSES } from '#infra/gateway.ts'
 import { routeGroups } from '#infra/route-groups.ts'
 import { parseConfig } from '#shared/base/config.ts'
+import { isOpenToKeys } from '#shared/http/access.ts'
+import type { Endpoint } from '#shared/http/endpoint.ts'
 import type { RouteGroup } from '#shared/http/group.ts'
 import { type Operation, openApiDocument } from '#shared/http/openapi.ts'
 import type { Refusal } from '#shared/http/openapi-responses.ts'
@@ -76,9 +78,8 @@ function stepUpRoutes(groups: readonly RouteGroup[]): string {
 
 function apiTypes(routeGroups: readonly RouteGroup[]): string {
   const groups = routeGroups.map(({ name }) => name)
-  const withEtag = routeGroups.flatMap(({ endpoints }) =>
-    endpoints.filter(({ etag }) => etag).map(({ route }) => route),
-  )
+  const routesWhich = (holds: (endpoint: Endpoint) => boolean) =>
+    routeGroups.flatMap(({ endpoints }) => endpoints.filter(holds).map(({ route }) => `  | '${route}'`))
   const local = (group: string) => group.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
   return [
     '// Written by `npm run openapi`.',
@@ -93,7 +94,11 @@ function apiTypes(routeGroups: readonly RouteGroup[]): string {
     '',
     '/** The routes whose responses carry an ETag. */',
     'export type RouteWithEtag =',
-    ...withEtag.map((route) => `  | '${route}'`),
+    ...routesWhich(({ etag }) => etag),
+    '',
+    '/** The routes that an API key may call, if it holds the permission. */',
+    'export type RouteForKeys =',
+    ...routesWhich(isOpenToKeys),
     '',
   ].join('\n')
 }

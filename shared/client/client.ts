@@ -1,5 +1,5 @@
 import type * as v from 'valibot'
-import type { Api, RouteWithEtag } from '#shared/client/api.ts'
+import type { Api, RouteForKeys, RouteWithEtag } from '#shared/client/api.ts'
 import type { FieldError } from '#shared/schema/field-error.ts'
 import type { ParamNames } from '#shared/http/request-context.ts'
 import type { ProblemBody, ProblemKind } from '#shared/base/problem.ts'
@@ -56,16 +56,17 @@ export class ProblemError extends Error {
 type Arguments<R extends Route> =
   Partial<RequestTo<R>> extends RequestTo<R> ? [request?: RequestTo<R>] : [request: RequestTo<R>]
 
-export interface Client {
+/** `Open`: the routes that its credential may call. */
+export interface Client<Open extends Route = Route> {
   /** Calls a route. Throws ProblemError for a failure response, and the error of `fetch` if there is no response. */
-  readonly call: <R extends Route>(route: R, ...request: Arguments<R>) => Promise<ReplyOf<R>>
+  readonly call: <R extends Open>(route: R, ...request: Arguments<R>) => Promise<ReplyOf<R>>
   /** Calls a route, and returns the ETag of the response beside its body. */
-  readonly callWithEtag: <R extends RouteWithEtag>(
+  readonly callWithEtag: <R extends RouteWithEtag & Open>(
     route: R,
     ...request: Arguments<R>
   ) => Promise<{ readonly body: ReplyOf<R>; readonly etag: string }>
   /** Calls a route whose response is a file, and returns its text. */
-  readonly callForFile: <R extends Route>(route: R, ...request: Arguments<R>) => Promise<string>
+  readonly callForFile: <R extends Open>(route: R, ...request: Arguments<R>) => Promise<string>
 }
 
 /** A request that a client sends. `path` has the names of its params in braces. */
@@ -88,17 +89,23 @@ export type Send = (request: ClientRequest) => Promise<ClientResponse>
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
+type Reached = { baseUrl: string; fetch?: Fetch } | { send: Send }
+
+interface Credential {
+  readonly token?: string
+  readonly apiKey?: string
+  readonly serviceKey?: { readonly name: string; readonly key: string }
+}
+
 /**
  * Returns a client of the service at `baseUrl`, or of the one that `send` reaches. It has no imports and runs wherever `fetch`
- * exists. It sends `token`, or the name and key of a service, with every request.
+ * exists. It sends `token`, an API key of a tenant, or the name and key of a service, with every request. With an API key only the
+ * routes that keys may call compile.
  */
-export function createClient(
-  options: { token?: string; serviceKey?: { readonly name: string; readonly key: string } } & (
-    | { baseUrl: string; fetch?: Fetch }
-    | { send: Send }
-  ),
-): Client {
-  const { serviceKey, token } = options
+export function createClient(options: { apiKey: string } & Reached): Client<RouteForKeys>
+export function createClient(options: Omit<Credential, 'apiKey'> & Reached): Client
+export function createClient(options: Credential & Reached): Client {
+  const { serviceKey, apiKey, token = apiKey } = options
   // No character of a name or a key needs the encoding of RFC 6749, section 2.3.1.
   const basic = serviceKey === undefined ? undefined : `Basic ${btoa(`${serviceKey.name}:${serviceKey.key}`)}`
   const authorization = token === undefined ? basic : `Bearer ${token}`

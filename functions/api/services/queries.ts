@@ -13,8 +13,17 @@ interface Asking {
   readonly key: TokenHashes
 }
 
+/** A live API key. */
+export interface IntrospectedKey {
+  readonly api_key_id: string
+  readonly expires_at: string
+  readonly tenant_id: string
+  readonly permissions: readonly string[]
+}
+
 /** A live session in its tenant. */
 export interface Introspected {
+  readonly api_key_id: null
   readonly session_id: string
   readonly expires_at: string
   readonly user_id: string
@@ -29,19 +38,20 @@ export interface Introspected {
 type OrNulls<Row> = Row | { readonly [Name in keyof Row]: null }
 
 /**
- * Returns the session of a token for a service, null when it is not live or has no tenant, or `wrong key`. It is one statement.
- * Without hashes it checks the key alone.
+ * Returns the session or the API key of a token for a service, null when it is not live or has no tenant, or `wrong key`. It is one
+ * statement. Without hashes it checks the key of the service alone.
  */
-export async function introspectSession(
+export async function introspectToken(
   sql: Run,
   { name, key }: Asking,
-  [current, previous]: TokenHashes | readonly [null, null],
+  { hashes: [current, previous], isApiKey }: { hashes: TokenHashes | readonly [null, null]; isApiKey: boolean },
   { idleSeconds, slideStepSeconds }: Config['session'],
-): Promise<Introspected | null | 'wrong key'> {
+): Promise<Introspected | IntrospectedKey | null | 'wrong key'> {
   const step = slideStep(idleSeconds, slideStepSeconds)
-  const [row] = await sql<OrNulls<Introspected>>`
-    select * from app.introspect(${name}, ${key[0]}, ${key[1]}, ${current}, ${previous}, ${idleSeconds}, ${step})`
+  const [row] = await sql<OrNulls<Introspected> | IntrospectedKey>`
+    select * from app.introspect(${name}, ${key[0]}, ${key[1]}, ${current}, ${previous}, ${idleSeconds}, ${step}, ${isApiKey})`
   if (row === undefined) return 'wrong key'
+  if (row.api_key_id !== null) return row
   return row.session_id === null ? null : row
 }
 

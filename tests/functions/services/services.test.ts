@@ -2,13 +2,15 @@ import * as oauth from 'openid-client'
 import type postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { maintain } from '#functions/workers/maintain/maintain.ts'
-import { introspectSession } from '#functions/api/services/queries.ts'
+import { introspectToken } from '#functions/api/services/queries.ts'
 import { createClient } from '#shared/client/client.ts'
 import { PERMISSIONS } from '#shared/identity/permissions.ts'
+import { newApiKey } from '#shared/secret/api-key.ts'
 import { hashToken, newToken } from '#shared/secret/secret.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { expectProblem } from '#tests/support/expect-answer.ts'
 import { newFactorUser, openSignIn } from '#tests/support/factor.ts'
+import { mintKey } from '#tests/support/minted-key.ts'
 import { basic, mintServiceKey, type ServiceKey } from '#tests/support/service-key.ts'
 import { type Answer, PEPPER } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
@@ -42,6 +44,7 @@ describe('introspect', () => {
     const claims = {
       active: true,
       token_type: 'Bearer',
+      kind: 'session',
       sub: sales.userId,
       tenant_id: id,
       role: 'sales',
@@ -67,6 +70,27 @@ describe('introspect', () => {
     expect(await claims()).toEqual({ at: 1_790_000_500, acr: 'aal2' })
     await change(`stepped_up_at = null, second_factor_at = null`)
     expect(await claims()).toEqual({ at: 1_790_000_000, acr: 'aal1' })
+  })
+
+  it('returns which API key it is, what it may do and until when, and counts no request of it', async () => {
+    const { id: tenant } = await service.newTenant('owner')
+    const { id, key: sent } = await mintKey(service.sql, { tenant, permissions: ['deal.read', 'catalog.read'] })
+    const [row] =
+      await service.sql`select extract(epoch from expires_at)::int as exp from app.api_keys where id = ${id}`
+    const claims = { active: true, token_type: 'Bearer', kind: 'key', sub: id, tenant_id: tenant, exp: row?.['exp'] }
+    expect((await introspect(sent)).body).toEqual({ ...claims, scope: 'catalog.read deal.read' })
+    await service.sql`
+      update app.api_keys set previous_hash = key_hash, previous_expires_at = now() + interval '1 minute', generation = 1,
+                              key_hash = ${hashToken(PEPPER, newApiKey())} where id = ${id}`
+    expect((await introspect(sent)).body.active).toBe(true)
+    for (const end of [
+      `previous_expires_at = now() - interval '1 second'`,
+      `previous_expires_at = now() + interval '1 minute', revoked_at = now()`,
+    ]) {
+      await service.sql.unsafe(`update app.api_keys set ${end} where id = '${id}'`)
+      expect((await introspect(sent)).body, end).toEqual(INACTIVE)
+    }
+    expect((await introspect(newApiKey())).body).toEqual(INACTIVE)
   })
 
   it('returns inactive for the token of a sign-in that owes its second factor', async () => {
@@ -163,7 +187,12 @@ describe('a service key', () => {
     const database = connectTo(service.database.urls.services)
     afterAll(() => database.close())
     const use = (hashes: readonly [Buffer, Buffer | null]) =>
-      introspectSession(database.call.repeatable, { name, key: hashes }, [null, null], service.runtime.config.session)
+      introspectToken(
+        database.call.repeatable,
+        { name, key: hashes },
+        { hashes: [null, null], isApiKey: false },
+        service.runtime.config.session,
+      )
     const stored = async () =>
       (await service.sql`select key_hash, used_at from app.service_keys where name = ${name}`)[0]
     expect((await stored())?.['used_at']).toBeNull()

@@ -15,10 +15,11 @@ it('builds a package that a strict TypeScript project compiles against, with the
   await run(process.execPath, ['infra/tools/build-guard.ts', '--out', join(process.cwd(), installed)])
   const readme = await readFile(join(installed, 'README.md'), 'utf8')
   const blocks = [...readme.matchAll(/```ts\n(.*?)```/gs)].map(([, code = '']) => code)
-  const [protect, plain, stepUp, middyUse, hono, fetched, other, double, drizzle, kysely, cdk, authorizer] = [
+  const [protect, plain, stepUp, byKey, middyUse, hono, fetched, other, double, drizzle, kysely, cdk, authorizer] = [
     'guard.protect(',
     'guard.authorize(',
     'POST /refunds',
+    "principals: ['session', 'key'] },",
     'guard.middleware(',
     'requirePermission(',
     'protectFetch(',
@@ -42,6 +43,8 @@ it('builds a package that a strict TypeScript project compiles against, with the
     'step-up.ts': `${aGuard.replace('createGuard }', 'createGuard, type Principal }')}
       declare const refund: (principal: Principal) => Promise<object>
       ${stepUp}`,
+    'keys.ts': `${aGuard}
+      ${byKey}`,
     'middy.ts': `import middy from '@middy/core'
       ${aGuard}
       ${middyUse}`,

@@ -1,13 +1,23 @@
 import { readFile } from 'node:fs/promises'
 import { stripTypeScriptTypes } from 'node:module'
 import { createContext, runInContext } from 'node:vm'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type Client, createClient, ProblemError } from '#shared/client/client.ts'
 import { seeingFetch } from '#tests/support/documented.ts'
 import { codeNow, newFactorUser } from '#tests/support/factor.ts'
+import { mintKey } from '#tests/support/minted-key.ts'
 import { PASSWORD, startService } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
-import { invite, listEmails, rename, selectFirstTenant, signIn, withRetry, withStepUp } from './example.ts'
+import {
+  invite,
+  listCustomers,
+  listEmails,
+  rename,
+  selectFirstTenant,
+  signIn,
+  withRetry,
+  withStepUp,
+} from './example.ts'
 
 const service = useService()
 
@@ -100,6 +110,12 @@ describe('createClient', () => {
     const reply = (await call('GET /v1/auth/session')).password_hash
     // @ts-expect-error an answer without a body is null
     const ended: object = await call('DELETE /v1/auth/session')
+    const withKey = createClient({ baseUrl: 'https://a.test', apiKey: 'tnk_', fetch: async () => Response.json({}) })
+    await withKey.call('POST /v1/deals', { body: { customer_name: 'One' } })
+    // @ts-expect-error no API key may call it
+    await withKey.call('GET /v1/members')
+    // @ts-expect-error no API key approves
+    await withKey.callWithEtag('POST /v1/designs/{id}/approve', { params: { id: 'a' } })
     expect([time, reply, ended]).toEqual([undefined, undefined, {}])
   })
 
@@ -152,6 +168,15 @@ describe('createClient', () => {
     expect(await rename(owner, 'Acme Print')).toBe('was Acme Prints')
     expect(await invite(client('no session'), 'a@b.test', 'viewer')).toBe('sign in again')
     await expect(withRetry(() => client('no session').call('GET /v1/members'))).rejects.toThrow(ProblemError)
+    const { id: tenant, slug } = await service.newTenant('owner')
+    const { key } = await mintKey(service.sql, { tenant, permissions: ['deal.read', 'deal.write'] })
+    await createClient({ baseUrl: service.gateway.url, apiKey: key }).call('POST /v1/deals', {
+      body: { customer_name: 'Of a key' },
+    })
+    const logged = vi.spyOn(console, 'log').mockReturnValue()
+    expect(await listCustomers(service.gateway.url, key)).toEqual(['Of a key'])
+    expect(logged.mock.lastCall?.[0]).toContain(`a key of ${slug} until 20`)
+    logged.mockRestore()
     const example = await readFile(new URL('example.ts', import.meta.url), 'utf8')
     const readme = await readFile(new URL('../../../shared/client/README.md', import.meta.url), 'utf8')
     const blocks = Array.from(readme.matchAll(/```ts\n(.*?)```/gs), ([, code = '']) => code.split('\n\n')).flat()

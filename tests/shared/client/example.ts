@@ -16,6 +16,14 @@ export async function selectFirstTenant({ call }: Client): Promise<string> {
   return first.tenant.legal_name
 }
 
+export async function listCustomers(baseUrl: string, apiKey: string): Promise<string[]> {
+  const { call } = createClient({ baseUrl, apiKey })
+  const { tenant, expires_at } = await call('GET /v1/api-keys/current')
+  console.log(`a key of ${tenant.slug} until ${expires_at}`)
+  const { data } = await call('GET /v1/deals', { query: { limit: 100 } })
+  return data.map(({ customer_name }) => customer_name)
+}
+
 export async function listEmails({ call }: Client): Promise<string[]> {
   const emails: string[] = []
   let cursor: string | undefined

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { assert, constantFrom, integer, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isApiKey, newApiKey } from '#shared/secret/api-key.ts'
@@ -34,5 +35,25 @@ describe('an API key', () => {
         },
       ),
     )
+  })
+
+  it('is found by the rule for scanners in the README of the client, and a random text of its length is not', async () => {
+    const readme = await readFile('shared/client/README.md', 'utf8')
+    const [, rule = '', keyword = ''] = /regex = '''(.+)'''\nkeywords = \["(.+)"\]/.exec(readme) ?? []
+    const found = (text: string) => text.match(new RegExp(rule, 'g')) ?? []
+    const key = newApiKey()
+    const planted = [`const KEY = '${key}'`, `TENANTRY_KEY=${key}`, `{"key":"${key}"}`, `Bearer ${key}\n`, `- ${key}.`]
+    for (const text of planted) expect(found(text), text).toEqual([key])
+    expect(key).toContain(keyword)
+    const random = newApiKey().slice(4) + newApiKey().slice(-4)
+    expect(random).toMatch(/^[0-9A-Za-z]{53}$/)
+    for (const text of [
+      random,
+      `tnk_${'a'.repeat(48)}`,
+      `tnk_${'a'.repeat(50)}`,
+      `x${key}`,
+      key.replace('tnk_', 'tnk-'),
+    ])
+      expect(found(`KEY='${text}'`), text).toEqual([])
   })
 })
