@@ -76,7 +76,7 @@ describe('introspect', () => {
     const { id: tenant } = await service.newTenant('owner')
     const { id, key: sent } = await mintKey(service.sql, { tenant, permissions: ['deal.read', 'catalog.read'] })
     const [row] =
-      await service.sql`select extract(epoch from expires_at)::int as exp from app.api_keys where id = ${id}`
+      await service.sql`select floor(extract(epoch from expires_at))::int as exp from app.api_keys where id = ${id}`
     const claims = { active: true, token_type: 'Bearer', kind: 'key', sub: id, tenant_id: tenant, exp: row?.['exp'] }
     expect((await introspect(sent)).body).toEqual({ ...claims, scope: 'catalog.read deal.read' })
     await service.sql`
