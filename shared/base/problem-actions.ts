@@ -15,7 +15,7 @@ export const PROBLEM_ACTIONS: Readonly<Record<ProblemKind, string>> = {
   'role-exists': 'The tenant has a role of this code already. Choose another code.',
   'role-in-use': 'Members or open invitations have the role. Give them another role first.',
   'role-limit': 'The tenant has as many roles of its own as it may have. Delete one that nobody needs.',
-  'factor-rejected': 'The code is wrong, was used already or has expired. Send another one.',
+  'factor-rejected': 'The code or the passkey is wrong, was used already or has expired. Send another one.',
   'sign-in-expired': 'The sign-in took too long or had too many tries. Sign in with the password again.',
   'step-up-required':
     'Prove that the user is present: by a second factor or, without one, by the password. Then send the request again with the new token.',
@@ -23,6 +23,8 @@ export const PROBLEM_ACTIONS: Readonly<Record<ProblemKind, string>> = {
     'The tenant asks for a second factor, and this session has not proven one. Set one up, or sign in with it, and send the request again.',
   'last-factor': 'A tenant of the user asks for a second factor. Add another one before this one is removed.',
   'draft-expired': 'The draft has expired, was used or belongs to another session. Make a new one.',
+  'factor-limit': 'The user has ten passkeys. Remove one before adding another.',
+  'passkey-exists': 'The passkey belongs to a user already. Use it, or make another one.',
   'last-owner': 'The change would leave the tenant without an owner. Make somebody else an owner first.',
   'password-rejected': 'The new password is too easy to find out. `errors` says why. Choose another one.',
   'sync-active': 'A sync run of this vendor is queued or running. Wait until it ends.',

@@ -14,6 +14,8 @@ const titles: Readonly<Record<ProblemKind, string>> = {
   'factor-rejected': 'Segundo factor rechazado',
   'sign-in-expired': 'Inicio de sesión caducado',
   'second-factor-required': 'Se necesita un segundo paso',
+  'factor-limit': 'Demasiadas llaves de acceso',
+  'passkey-exists': 'Llave de acceso existente',
   'last-factor': 'Último segundo factor',
   'step-up-required': 'Se necesita una confirmación',
   'draft-expired': 'Borrador caducado',
@@ -44,11 +46,13 @@ const actions: Readonly<Record<ProblemKind, string>> = {
   'role-exists': 'La tienda ya tiene un rol con este código. Elija otro código.',
   'role-in-use': 'Hay miembros o invitaciones abiertas con este rol. Deles antes otro rol.',
   'role-limit': 'La tienda tiene tantos roles propios como puede tener. Elimine uno que nadie necesite.',
-  'factor-rejected': 'El código es incorrecto, ya se usó o ha caducado. Envíe otro.',
+  'factor-rejected': 'El código o la llave de acceso no es correcto, ya se usó o ha caducado. Envíe otro.',
   'sign-in-expired':
     'El inicio de sesión duró demasiado o tuvo demasiados intentos. Inicie sesión de nuevo con la contraseña.',
   'second-factor-required':
     'La tienda pide un segundo factor y esta sesión no lo ha demostrado. Configure uno, o entre con él, y repita la petición.',
+  'factor-limit': 'La persona tiene diez llaves de acceso. Quite una antes de añadir otra.',
+  'passkey-exists': 'La llave de acceso ya pertenece a una persona. Úsela o cree otra.',
   'last-factor': 'Una tienda de la persona pide un segundo factor. Añada otro antes de quitar este.',
   'step-up-required':
     'Confirme que es usted con el segundo factor, o con la contraseña si no tiene ninguno, y repita la solicitud.',
