@@ -200,8 +200,7 @@ begin
     end if;
     perform app.set_tenant(v_ticket.tenant_id);
     return;
-  end if;
-  if v_ticket.kind = 'key' then
+  elsif v_ticket.kind = 'key' then
     perform app.enter_by_key(v_ticket.tenant_id, v_ticket.key_id, v_ticket.generation, p_permission, p_exclusive, p_step_up_seconds);
     return;
   end if;
@@ -228,8 +227,7 @@ begin
     raise exception 'the session has selected another tenant' using errcode = 'TN403';
   end if;
   perform pg_advisory_xact_lock_shared(app.lock_of_role(v_role));
-  perform from app.roles r
-    where r.id = v_role and v_role = v_ticket.role_id and app.holds(r.permissions, p_permission);
+  perform from app.roles r where r.id = v_role and v_role = v_ticket.role_id and app.holds(r.permissions, p_permission);
   if not found then
     raise exception 'the role no longer holds the permission' using errcode = 'TN403';
   end if;

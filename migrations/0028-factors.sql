@@ -77,7 +77,8 @@ comment on policy gate on app.factor_drafts is 'keeps what a user is setting up'
 alter table app.used_challenges enable row level security, force row level security;
 create policy gate on app.used_challenges to identity_gate using (true);
 comment on policy gate on app.used_challenges is 'uses a challenge once';
-grant select, insert, update (name, last_used_at, last_step, wrong_codes, sealed_secret, key_id, witness_hash), delete on app.factors to identity_gate;
+grant select, insert, delete on app.factors to identity_gate;
+grant update (name, last_used_at, last_step, wrong_codes, sealed_secret, key_id, witness_hash, sign_count, backed_up) on app.factors to identity_gate;
 grant select, insert, delete on app.factor_drafts, app.used_challenges to identity_gate;
 
 -- Returns a limit on what a user does with a second factor, in a network or in all. Its key is made of a secret of the database, so that no
@@ -158,6 +159,85 @@ begin
 end
 $$;
 comment on function app.accept_code is 'callers: identity_gate';
+
+-- A verified assertion of a passkey. challenge_key is the hash of the challenge that it signed. Only code with the factor key can compute the
+-- witness.
+create type app.passkey_proof as (
+  factor_id uuid, witness bytea, rp_id text, sign_count bigint, backup_eligible boolean, backed_up boolean,
+  challenge_key bytea, challenge_expires_at timestamptz);
+
+-- Uses the challenge of a passkey, once and before it expires. Returns whether it did.
+create function app.use_challenge(p_key bytea, p_expires_at timestamptz) returns boolean
+  language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  as $$
+begin
+  if (p_expires_at > clock_timestamp()) is not true then
+    return false;
+  end if;
+  insert into app.used_challenges (key, expires_at) values (p_key, p_expires_at) on conflict do nothing;
+  return found;
+end
+$$;
+comment on function app.use_challenge is 'callers: identity_gate';
+
+-- Accepts a passkey of a user, once for each challenge. The counter of a passkey that stays on one device must rise, unless the device does
+-- not count; one that does not rise is refused, and mailed. Returns whether it accepted it. Raises TN500 for a witness that is not the
+-- factor's.
+create function app.accept_passkey(p_user uuid, p_proof app.passkey_proof) returns boolean
+  language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v_factor app.factors;
+begin
+  if not app.use_challenge(p_proof.challenge_key, p_proof.challenge_expires_at) then
+    return false;
+  end if;
+  update app.factors f
+     set sign_count = p_proof.sign_count, backed_up = p_proof.backed_up, last_used_at = now()
+   where f.id = p_proof.factor_id and f.user_id = p_user and f.kind = 'passkey' and f.rp_id = p_proof.rp_id
+     and f.witness_hash = sha256(p_proof.witness) and f.backup_eligible = p_proof.backup_eligible
+     and (f.backup_eligible or p_proof.sign_count > f.sign_count or p_proof.sign_count = 0 and f.sign_count = 0);
+  if found then
+    return true;
+  end if;
+  select * into v_factor from app.factors f where f.id = p_proof.factor_id and f.user_id = p_user and f.kind = 'passkey';
+  if found and (v_factor.witness_hash = sha256(p_proof.witness)) is not true then
+    raise exception 'a proof of a factor without its witness' using errcode = 'TN500';
+  end if;
+  if found and not v_factor.backup_eligible and p_proof.sign_count <= v_factor.sign_count then
+    perform app.mail_change(p_user, 'counter-back', 'counter back ' || v_factor.id || ' ' || (now() at time zone 'UTC')::date);
+  end if;
+  return false;
+end
+$$;
+comment on function app.accept_passkey is 'callers: identity_gate';
+
+-- Returns a passkey by its id, which an authenticator made at random. An attempt counts against the limit of the client's network: the row has
+-- the name of the limit when that refuses it. Returns no row for an unknown id.
+create function app.find_passkey(p_credential bytea, p_network_limit app.limit)
+  returns table (refused_by text, retry_after_seconds integer,
+                 user_id uuid, factor_id uuid, key_id uuid, public_key bytea, rp_id text)
+  language plpgsql volatile security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+#variable_conflict use_column
+begin
+  select 'second-factor-ip', c.retry_after_seconds into refused_by, retry_after_seconds
+    from app.count_attempt(p_network_limit) c where not c.allowed;
+  if refused_by is not null then
+    return next;
+    return;
+  end if;
+  return query
+    select null, 0, f.user_id, f.id, f.key_id, f.public_key, f.rp_id
+      from app.factors f where f.credential_id = p_credential;
+end
+$$;
+comment on function app.find_passkey is
+  'owner: identity_gate; proof: credential id; callers: identity_auth; definer: reads a factor before its user is known';
 
 -- Uses a recovery code of a user, once. Returns whether it did. Audits it, and mails the user, who learns when few are left.
 create function app.accept_recovery_code(p_user uuid, p_hash bytea, p_previous bytea, p_source app.source) returns boolean
@@ -285,5 +365,6 @@ comment on table app.used_challenges is
   'kept: 1 day after its expiry, by app.delete_old_drafts';
 
 select app.give(
-  'app.factor_limit', 'app.count_code', 'app.show_app', 'app.accept_code', 'app.accept_recovery_code', 'app.codes_left', 'app.methods_of',
+  'app.factor_limit', 'app.count_code', 'app.show_app', 'app.accept_code', 'app.use_challenge', 'app.accept_passkey', 'app.find_passkey',
+  'app.accept_recovery_code', 'app.codes_left', 'app.methods_of',
   'app.audit_user', 'app.mail_change', 'app.replace_codes', 'app.delete_old_drafts');

@@ -96,12 +96,35 @@ $$;
 comment on function app.look_at_own_app is
   'owner: identity_gate; proof: ticket; callers: identity_auth; definer: reads a factor, which no login may';
 
--- Steps up the session of a ticket by the password, if its user has no factor; otherwise by a code of the app with its witness, or by a
--- recovery code. The session gets a new token. Refuses by `proof`, and records the failure, when nothing proves it. A recovery code counts
+-- Returns the passkey of this id of the user of a ticket, and counts the attempt: see app.find_passkey. Returns no row unless the session is
+-- live.
+create function app.look_at_own_passkey(p_ticket bytea, p_credential bytea, p_network_limit app.limit)
+  returns table (refused_by text, retry_after_seconds integer,
+                 user_id uuid, factor_id uuid, key_id uuid, public_key bytea, rp_id text)
+  language plpgsql volatile security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_ticket record := app.check_ticket(p_ticket, 'session');
+begin
+  if exists (select from app.live_session(v_ticket.session_id)) then
+    return query
+      select * from app.find_passkey(p_credential, p_network_limit) f
+       where f.refused_by is not null or f.user_id = v_ticket.user_id;
+  end if;
+end
+$$;
+comment on function app.look_at_own_passkey is
+  'owner: identity_gate; proof: ticket; callers: identity_auth; definer: reads a factor, which no login may';
+
+-- Steps up the session of a ticket by the password, if its user has no factor; otherwise by a code of the app or a passkey with its witness, or
+-- by a recovery code. The session gets a new token. Refuses by `proof`, and records the failure, when nothing proves it. A recovery code counts
 -- against the limit of the client's network.
 create function app.step_up(
     p_ticket bytea, p_digest bytea, p_factor uuid, p_step bigint, p_witness bytea, p_code bytea, p_code_previous bytea,
-    p_network_limit app.limit, p_token_key bytea, p_pending_seconds integer, p_source app.source)
+    p_network_limit app.limit, p_token_key bytea, p_pending_seconds integer, p_source app.source,
+    p_passkey app.passkey_proof default null)
   returns app.stepped_session
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
@@ -124,6 +147,8 @@ begin
     v_proven := app.accept_recovery_code(v_session.user_id, p_code, p_code_previous, p_source);
   elsif p_step is not null then
     v_proven := app.accept_code(v_session.user_id, p_factor, p_step, p_witness);
+  elsif p_passkey.factor_id is not null then
+    v_proven := app.accept_passkey(v_session.user_id, p_passkey);
   else
     v_proven := not exists (select from app.factors f where f.user_id = v_session.user_id)
       and (select app.is_digest_of(p_digest, u.password_hash) from app.users u where u.id = v_session.user_id);
@@ -151,4 +176,4 @@ comment on function app.step_up is
   'definer: writes the token hash of a session';
 
 select app.give(
-  'app.require_step_up', 'app.enter_factors', 'app.prove_session', 'app.look_at_own_app', 'app.step_up');
+  'app.require_step_up', 'app.enter_factors', 'app.prove_session', 'app.look_at_own_app', 'app.look_at_own_passkey', 'app.step_up');

@@ -2,23 +2,33 @@
 set local role identity_owner;
 
 -- Returns the factors of the user of a live session, oldest first, each with what is left of the recovery codes. Without a factor it
--- returns one row of nulls, and without a live session none. A passkey is usable for its RP ID alone.
-create function app.own_factors(p_ticket bytea, p_rp_id text default null)
+-- returns one row of nulls, and without a live session none. A passkey is usable for its RP ID alone. With p_step_up_seconds it raises TN428
+-- unless the session has stepped up.
+create function app.own_factors(p_ticket bytea, p_rp_id text default null, p_step_up_seconds integer default null)
   returns table (id uuid, kind text, name text, created_at timestamptz, last_used_at timestamptz, synced boolean, usable boolean,
-                 codes_left integer, codes_created_at timestamptz)
+                 codes_left integer, codes_created_at timestamptz, credential_id bytea, transports text)
   language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
   as $$
 #variable_conflict use_column
+declare
+  v_ticket record := app.check_ticket(p_ticket, 'session');
+  v_session app.own_session;
 begin
+  select l.session_id, l.user_id, l.tenant_id, l.signed_in_at, l.stepped_up_at into v_session from app.live_session(v_ticket.session_id) l;
+  if not found then
+    return;
+  end if;
+  if p_step_up_seconds is not null then
+    perform app.require_step_up(v_session, p_step_up_seconds);
+  end if;
   return query
     select f.id, f.kind, f.name::text, f.created_at, f.last_used_at, coalesce(f.backed_up, false),
-           f.kind = 'totp' or f.rp_id is not distinct from p_rp_id, app.codes_left(l.user_id),
-           (select max(t.created_at) from app.tokens t where t.user_id = l.user_id and t.purpose = 'recovery_code')
-      from app.check_ticket(p_ticket, 'session') ticket
-      cross join lateral app.live_session(ticket.session_id) l
-      left join app.factors f on f.user_id = l.user_id
+           f.kind = 'totp' or f.rp_id is not distinct from p_rp_id, app.codes_left(v_session.user_id),
+           (select max(t.created_at) from app.tokens t where t.user_id = v_session.user_id and t.purpose = 'recovery_code'),
+           f.credential_id, array_to_string(f.transports, ',')
+      from (select v_session.user_id) as l left join app.factors f on f.user_id = l.user_id
      order by f.created_at, f.id;
 end
 $$;
@@ -84,6 +94,36 @@ end
 $$;
 comment on function app.use_draft is 'callers: identity_gate';
 
+-- Uses a setup code of a session's user, once. Returns why not, or nulls: `no-setup-code`, `setup-code`, and `factor-setup` for the limit.
+create function app.use_setup_code(p_session app.own_session, p_setup bytea, p_setup_previous bytea) returns app.stepped_session
+  language plpgsql volatile
+  set search_path = pg_catalog, pg_temp
+  as $$
+declare
+  v_refused app.stepped_session;
+  v_counted record;
+begin
+  if p_setup is null then
+    v_refused.refused_by := 'no-setup-code';
+    return v_refused;
+  end if;
+  v_counted := app.count_attempt(app.factor_limit(p_session.user_id, 'setup', 10, 900));
+  if not v_counted.allowed then
+    v_refused.refused_by := 'factor-setup';
+    v_refused.retry_after_seconds := v_counted.retry_after_seconds;
+    return v_refused;
+  end if;
+  update app.tokens t set consumed_at = now(), expires_at = now()
+   where t.token_hash in (p_setup, p_setup_previous) and t.user_id = p_session.user_id and t.purpose = 'factor_setup'
+     and t.consumed_at is null and t.expires_at > now();
+  if not found then
+    v_refused.refused_by := 'setup-code';
+  end if;
+  return v_refused;
+end
+$$;
+comment on function app.use_setup_code is 'callers: identity_gate';
+
 -- Adds the app of a draft to a ticket's user, or replaces theirs, and the recovery codes if the draft has some. The first factor needs a setup
 -- code. Ends the user's other sessions. The session has two factors then, and a new token. Refused by `draft` when it is gone, by
 -- `no-setup-code` and `setup-code`, and by `factor-setup`, the limit on setup codes.
@@ -98,7 +138,6 @@ create function app.add_app(
 declare
   v_refused app.stepped_session;
   v_session app.own_session;
-  v_counted record;
   v_is_first boolean;
   v_replaces boolean;
 begin
@@ -106,21 +145,8 @@ begin
   perform app.require_step_up(v_session, p_step_up_seconds);
   v_is_first := not exists (select from app.factors f where f.user_id = v_session.user_id);
   if v_is_first then
-    if p_setup is null then
-      v_refused.refused_by := 'no-setup-code';
-      return v_refused;
-    end if;
-    v_counted := app.count_attempt(app.factor_limit(v_session.user_id, 'setup', 10, 900));
-    if not v_counted.allowed then
-      v_refused.refused_by := 'factor-setup';
-      v_refused.retry_after_seconds := v_counted.retry_after_seconds;
-      return v_refused;
-    end if;
-    update app.tokens t set consumed_at = now(), expires_at = now()
-     where t.token_hash in (p_setup, p_setup_previous) and t.user_id = v_session.user_id and t.purpose = 'factor_setup'
-       and t.consumed_at is null and t.expires_at > now();
-    if not found then
-      v_refused.refused_by := 'setup-code';
+    v_refused := app.use_setup_code(v_session, p_setup, p_setup_previous);
+    if v_refused.refused_by is not null then
       return v_refused;
     end if;
   end if;
@@ -143,6 +169,73 @@ begin
 end
 $$;
 comment on function app.add_app is
+  'owner: identity_gate; proof: ticket; callers: identity_auth; '
+  'definer: writes a factor and the token hash of a session, which no login may';
+
+-- A passkey that was made for a challenge, whose hash is challenge_key. Its transports have a comma between them.
+create type app.new_passkey as (
+  factor_id uuid, name text, key_id uuid, witness_hash bytea, credential_id bytea, public_key bytea, algorithm integer, sign_count bigint,
+  transports text, rp_id text, aaguid uuid, backup_eligible boolean, backed_up boolean, challenge_key bytea, challenge_expires_at timestamptz);
+
+-- Adds a passkey to a ticket's user. The first factor needs a setup code and the recovery codes of a draft, and ends the user's other sessions.
+-- The session has two factors then, and a new token. Refused by `proof` for a challenge that was used, by `factor-limit` beside ten passkeys,
+-- by `passkey-exists` for the id of a passkey that anybody has, and as app.add_app refuses.
+create function app.add_passkey(
+    p_ticket bytea, p_passkey app.new_passkey, p_draft uuid, p_codes text, p_setup bytea, p_setup_previous bytea, p_token_key bytea,
+    p_pending_seconds integer, p_step_up_seconds integer, p_source app.source)
+  returns app.stepped_session
+  language plpgsql volatile security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+declare
+  v_refused app.stepped_session;
+  v_session app.own_session;
+  v_is_first boolean;
+begin
+  v_session := app.enter_factors(p_ticket);
+  perform app.require_step_up(v_session, p_step_up_seconds);
+  v_is_first := not exists (select from app.factors f where f.user_id = v_session.user_id);
+  v_refused.refused_by := case
+    when exists (select from app.factors f where f.credential_id = p_passkey.credential_id) then 'passkey-exists'
+    when (select count(*) from app.factors f where f.user_id = v_session.user_id and f.kind = 'passkey') >= 10 then 'factor-limit' end;
+  if v_refused.refused_by is null and v_is_first then
+    v_refused := app.use_setup_code(v_session, p_setup, p_setup_previous);
+  end if;
+  if v_refused.refused_by is not null then
+    return v_refused;
+  end if;
+  -- Nobody has a factor without recovery codes.
+  if v_is_first and (p_codes is null or not app.use_draft(p_draft, v_session)) then
+    v_refused.refused_by := 'draft';
+    return v_refused;
+  end if;
+  if not app.use_challenge(p_passkey.challenge_key, p_passkey.challenge_expires_at) then
+    v_refused.refused_by := 'proof';
+    return v_refused;
+  end if;
+  insert into app.factors
+    (id, user_id, kind, name, key_id, witness_hash, credential_id, public_key, algorithm, sign_count, transports, rp_id, aaguid,
+     backup_eligible, backed_up)
+  values
+    (p_passkey.factor_id, v_session.user_id, 'passkey', p_passkey.name, p_passkey.key_id, p_passkey.witness_hash, p_passkey.credential_id,
+     p_passkey.public_key, p_passkey.algorithm, p_passkey.sign_count, string_to_array(p_passkey.transports, ','), p_passkey.rp_id,
+     p_passkey.aaguid, p_passkey.backup_eligible, p_passkey.backed_up)
+  on conflict (credential_id) do nothing;
+  if not found then
+    v_refused.refused_by := 'passkey-exists';
+    return v_refused;
+  end if;
+  if v_is_first then
+    perform app.replace_codes(v_session.user_id, p_codes);
+    perform app.end_sessions_of(v_session.user_id, null, v_session.id, 'session.revoked', p_source);
+  end if;
+  perform app.audit_user(v_session.user_id, 'user.second_factor_added', '{"kind": "passkey"}', p_source);
+  perform app.mail_change(v_session.user_id, 'passkey-added');
+  return app.prove_session(v_session, p_token_key, p_pending_seconds);
+end
+$$;
+comment on function app.add_passkey is
   'owner: identity_gate; proof: ticket; callers: identity_auth; '
   'definer: writes a factor and the token hash of a session, which no login may';
 
@@ -276,5 +369,6 @@ comment on function app.request_setup_code is
   'owner: identity_gate; proof: ticket; callers: identity_auth; definer: reads the factors of a user, which no login may';
 
 select app.give(
-  'app.own_factors', 'app.make_draft', 'app.own_draft', 'app.use_draft', 'app.add_app', 'app.second_factor_of_tenants', 'app.rename_factor', 'app.remove_factor',
+  'app.own_factors', 'app.make_draft', 'app.own_draft', 'app.use_draft', 'app.use_setup_code', 'app.add_app', 'app.add_passkey',
+  'app.second_factor_of_tenants', 'app.rename_factor', 'app.remove_factor',
   'app.renew_recovery_codes', 'app.request_setup_code');

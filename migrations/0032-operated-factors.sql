@@ -24,7 +24,8 @@ $$;
 comment on function app.factors_of_email is
   'owner: identity_gate; proof: none; callers: identity_operator; definer: reads factors, which no login may';
 
--- Returns up to p_batch apps that are sealed with another factor key, in the order of their ids from the one after p_after on.
+-- Returns up to p_batch factors of another factor key, in the order of their ids from the one after p_after on. A passkey has no secret, but a
+-- witness.
 create function app.factors_under_other_keys(p_key_id uuid, p_after uuid, p_batch integer)
   returns table (factor_id uuid, user_id uuid, key_id uuid, sealed_secret bytea)
   language plpgsql stable security definer
@@ -35,15 +36,15 @@ create function app.factors_under_other_keys(p_key_id uuid, p_after uuid, p_batc
 begin
   return query
     select f.id, f.user_id, f.key_id, f.sealed_secret from app.factors f
-     where f.key_id <> p_key_id and f.kind = 'totp' and f.id > p_after
+     where f.key_id <> p_key_id and f.id > p_after
      order by f.id limit p_batch;
 end
 $$;
 comment on function app.factors_under_other_keys is
   'owner: identity_gate; proof: none; callers: identity_operator; definer: reads factors, which no login may';
 
--- Replaces the seal of an app by one of another key. The witness under the previous key proves that the caller has that key. Returns false when
--- the factor is gone. Raises TN500 for a witness that is not the factor's.
+-- Replaces the seal of an app, and the witness of any factor, by those of another key. The witness under the previous key proves that the
+-- caller has that key. Returns false when the factor is gone. Raises TN500 for a witness that is not the factor's.
 create function app.reseal_factor(p_factor uuid, p_witness bytea, p_sealed bytea, p_key_id uuid, p_witness_hash bytea)
   returns boolean
   language plpgsql volatile security definer
@@ -52,7 +53,7 @@ create function app.reseal_factor(p_factor uuid, p_witness bytea, p_sealed bytea
   as $$
 begin
   update app.factors f set sealed_secret = p_sealed, key_id = p_key_id, witness_hash = p_witness_hash
-   where f.id = p_factor and f.kind = 'totp' and f.witness_hash = sha256(p_witness);
+   where f.id = p_factor and f.witness_hash = sha256(p_witness);
   if found then
     return true;
   end if;

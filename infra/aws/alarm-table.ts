@@ -216,6 +216,12 @@ export const ALARMS = {
     felt: 'Other services miss a change.',
     first: 'aws sqs list-queues',
   },
+  'events-undelivered': {
+    page: 'jobs',
+    severity: 'morning',
+    felt: 'One other service misses a change.',
+    first: 'aws events list-rules --event-bus-name tenantry-STAGE',
+  },
   'jobs-dead': {
     page: 'jobs',
     severity: 'morning',

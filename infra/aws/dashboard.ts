@@ -119,7 +119,11 @@ export class Dashboard extends Construct {
           ownEach('Authorized'),
           ownEach('CredentialOpened'),
         ]),
-        graph('Events: age of the oldest, seconds; lost by the bus', [metrics.ageOf('event')], [metrics.lostEvents]),
+        graph(
+          'Events: age of the oldest, seconds; lost by the bus, given up by rules',
+          [metrics.ageOf('event')],
+          [metrics.lostEvents, metrics.undelivered],
+        ),
         graph('Failed password rotations', [metrics.rotationFailures]),
       ],
     ]

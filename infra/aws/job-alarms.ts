@@ -45,6 +45,14 @@ export function jobAlarms(metrics: StageMetrics): AlarmDefinitions {
       description:
         'The event bus took an event and could not encrypt or decrypt it. The event is in the dead-letter queue of the bus.',
     },
+    'events-undelivered': {
+      metric: metrics.undelivered,
+      over: 0,
+      periods: [1, 1],
+      missing: 'normal',
+      description:
+        'A rule of a service on the event bus could not invoke its target, and EventBridge gave up on the event. That service misses a change.',
+    },
     'jobs-dead': {
       metric: own('QueueDead', { statistic: Stats.MAXIMUM }),
       over: 0,

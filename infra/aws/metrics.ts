@@ -201,6 +201,14 @@ export function stageMetrics({
     ],
     /** Events that the bus could not encrypt or decrypt. */
     lostEvents: events.failed.metricApproximateNumberOfMessagesVisible({ statistic: Stats.MAXIMUM }),
+    /**
+     * Events that a rule on the bus matched and gave up on, of every rule, whoever made it: a query, since nobody here knows their names.
+     * https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-monitoring.html
+     */
+    undelivered: new MathExpression({
+      label: 'failed invocations of rules',
+      expression: `SELECT SUM(FailedInvocations) FROM "AWS/Events" WHERE EventBusName = '${events.bus.eventBusName}'`,
+    }),
     deadLetters: workers.failed.metricApproximateNumberOfMessagesVisible({ statistic: Stats.MAXIMUM }),
     // Per configuration set, so that stages in one account stay separate. A fraction, not a percentage.
     // https://docs.aws.amazon.com/ses/latest/dg/reputationdashboard-cloudwatch-alarm.html

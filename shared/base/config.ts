@@ -1,5 +1,6 @@
 // This file has more than 300 lines, so that a new setting is one file to edit.
 import * as v from 'valibot'
+import { rpIdFaults } from '#shared/base/relying-party.ts'
 import { addressWith, PlatformLinks, PlatformLogo, PlatformName } from '#shared/schema/platform.ts'
 import { TrustedProxiesSetting } from '#shared/schema/trusted-proxies.ts'
 import { VendorUrlsSetting } from '#shared/schema/vendor-urls.ts'
@@ -187,7 +188,14 @@ export const SETTINGS = {
     ),
     limit: factorLimit('SECOND_FACTOR_LIMIT', 10, 'codes of an app per user and client network in 15 minutes'),
     dayLimit: factorLimit('SECOND_FACTOR_DAY_LIMIT', 30, 'codes of an app per user and day, over unknown networks'),
-    ipLimit: factorLimit('SECOND_FACTOR_IP_LIMIT', 100, 'recovery codes per client network in 15 minutes'),
+    ipLimit: factorLimit('SECOND_FACTOR_IP_LIMIT', 100, 'recovery codes and passkeys per client network in 15 minutes'),
+    passkeyRpId: {
+      name: 'PASSKEY_RP_ID',
+      type: 'domain, or empty',
+      fallback: '',
+      description: 'domain that passkeys are for: the host of `WEB_BASE_URL`, or a parent domain; empty: that host',
+      schema: v.pipe(v.string(), v.regex(/^([a-z0-9-]+(\.[a-z0-9-]+)*)?$/, 'must be a domain in lower case')),
+    },
     resetHours: wholeNumber(
       'FACTOR_RESET_HOURS',
       24,
@@ -315,7 +323,7 @@ export function parseConfig(env: Readonly<Record<string, string | undefined>>): 
     )
   // `valuesOf` does to the table what the type `Values` says.
   const config = valuesOf(SETTINGS) as Config
-  if (faults.length === 0) faults.push(...foreignLogo(config))
+  if (faults.length === 0) faults.push(...foreignLogo(config), ...rpIdFaults(config))
   if (faults.length > 0) throw new ConfigError(`Settings that do not parse: ${faults.join('; ')}`)
   return config
 }

@@ -18,7 +18,7 @@ export const PROBLEM_ACTIONS: Readonly<Record<ProblemKind, string>> = {
   'key-exists': 'A live API key of the tenant has this name. Choose another name.',
   'key-limit': 'The tenant has as many live API keys as it may have. Revoke one that nobody needs.',
   'key-ended': 'The API key is revoked or has expired. Make another one.',
-  'factor-rejected': 'The code is wrong, was used already or has expired. Send another one.',
+  'factor-rejected': 'The code or the passkey is wrong, was used already or has expired. Send another one.',
   'sign-in-expired': 'The sign-in took too long or had too many tries. Sign in with the password again.',
   'step-up-required':
     'Prove that the user is present: by a second factor or, without one, by the password. Then send the request again with the new token.',
@@ -26,6 +26,8 @@ export const PROBLEM_ACTIONS: Readonly<Record<ProblemKind, string>> = {
     'The tenant asks for a second factor, and this session has not proven one. Set one up, or sign in with it, and send the request again.',
   'last-factor': 'A tenant of the user asks for a second factor. Add another one before this one is removed.',
   'draft-expired': 'The draft has expired, was used or belongs to another session. Make a new one.',
+  'factor-limit': 'The user has ten passkeys. Remove one before adding another.',
+  'passkey-exists': 'The passkey belongs to a user already. Use it, or make another one.',
   'last-owner': 'The change would leave the tenant without an owner. Make somebody else an owner first.',
   'password-rejected': 'The new password is too easy to find out. `errors` says why. Choose another one.',
   'sync-active': 'A sync run of this vendor is queued or running. Wait until it ends.',

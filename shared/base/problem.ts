@@ -46,6 +46,8 @@ export const PROBLEMS = {
   'second-factor-required': { status: 403, title: 'Second factor required' },
   'last-factor': { status: 409, title: 'Last second factor' },
   'draft-expired': { status: 409, title: 'Expired draft' },
+  'factor-limit': { status: 409, title: 'Too many passkeys' },
+  'passkey-exists': { status: 409, title: 'Existing passkey' },
   'last-owner': { status: 409, title: 'Last owner' },
   'password-rejected': { status: 422, title: 'Unacceptable password' },
   'sync-active': { status: 409, title: 'Sync in progress' },

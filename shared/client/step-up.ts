@@ -11,6 +11,8 @@ export const STEP_UP: Readonly<Record<string, StepUp>> = {
   'POST /v1/auth/factors/draft': 'again',
   'GET /v1/auth/factors/draft': 'again',
   'POST /v1/auth/factors/totp': 'again',
+  'POST /v1/auth/factors/passkey-options': 'again',
+  'POST /v1/auth/factors/passkey': 'again',
   'POST /v1/auth/factors/recovery-codes': 'again',
   'DELETE /v1/auth/factors/{id}': 'again',
   'DELETE /v1/auth/tenants/{id}': true,

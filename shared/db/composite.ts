@@ -1,12 +1,12 @@
 import type { RequestSource } from '#shared/schema/client.ts'
 
-type Field = string | number | Uint8Array | null
+type Field = string | number | boolean | Uint8Array | null
 
 /** Returns a value of a composite type as Postgres writes it. A field in quotes keeps commas, brackets and blanks. */
-const composite = (...fields: readonly Field[]): string =>
+export const composite = (...fields: readonly Field[]): string =>
   `(${fields.map((field) => (field === null ? '' : `"${textOf(field).replaceAll(/["\\]/g, '\\$&')}"`)).join(',')})`
 
-const textOf = (field: string | number | Uint8Array): string =>
+const textOf = (field: NonNullable<Field>): string =>
   field instanceof Uint8Array ? `\\x${Buffer.from(field).toString('hex')}` : String(field)
 
 /** Returns where a request came from, for a parameter that a statement casts to app.source. */

@@ -37,6 +37,7 @@ export const FIELD_ERRORS = {
   'invalid-cursor': 'is not a cursor of this list',
   'wrong-password': 'is not the current password',
   'wrong-code': 'is wrong, was used already or has expired',
+  'wrong-passkey': 'did not work, was used already or has expired',
   'refused-by-vendor': 'was refused by the vendor',
   'no-visible-character': 'must have a visible character',
   'like-known': 'must have at least {min} characters besides {known}',

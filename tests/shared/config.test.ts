@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { README, withSettings } from '#infra/tools/settings.ts'
 import { describe, expect, it } from 'vitest'
+import { relyingParty } from '#shared/base/relying-party.ts'
 import { ConfigError, parseConfig, SETTINGS, settingsIn } from '#shared/base/config.ts'
 
 const SECRET_IDS = [
@@ -160,6 +161,35 @@ describe('parseConfig', () => {
   it.each(['/logo.svg', 'https://app.shop.test/logo.svg'])('takes a logo of the front end: %s', (logo) => {
     const env = { WEB_BASE_URL: 'https://app.shop.test/office', PLATFORM_LOGO_URL: logo }
     expect(parseConfig(env).platform.logoUrl).toBe(logo)
+  })
+
+  it.each([
+    ['https://app.shop.test', ''],
+    ['https://app.shop.test/office', 'app.shop.test'],
+    ['https://app.shop.test:8443', 'shop.test'],
+    ['http://localhost:3001', 'localhost'],
+  ])('makes passkeys at %s for the RP ID "%s"', (url, rpId) => {
+    const config = parseConfig({ WEB_BASE_URL: url, PASSKEY_RP_ID: rpId })
+    expect(relyingParty(config)).toEqual({ rpId: rpId || 'app.shop.test', origin: new URL(url).origin })
+  })
+
+  it.each([
+    ['https://app.shop.test', 'other.test'],
+    ['https://app.shop.test', 'p.shop.test'],
+    ['https://app.shop.test', 'hop.test'],
+    ['https://app.shop.test', 'test'],
+    ['https://app.shop.test', 'admin.app.shop.test'],
+    ['https://app.shop.test', 'APP.shop.test'],
+    ['https://app.shop.test', 'https://app.shop.test'],
+    ['http://127.0.0.1:3001', '127.0.0.1'],
+    ['http://[::1]:3001', '0.0.1'],
+    ['http://2130706433', '0.0.1'],
+  ])('refuses at %s the RP ID %s', (url, rpId) => {
+    expect(failure({ WEB_BASE_URL: url, PASSKEY_RP_ID: rpId })).toContain('PASSKEY_RP_ID')
+  })
+
+  it.each(['http://127.0.0.1:3001', 'http://[::1]:3001', 'http://2130706433'])('makes no passkeys at %s', (url) => {
+    expect(relyingParty(parseConfig({ WEB_BASE_URL: url }))).toBeNull()
   })
 
   it('removes trailing slashes from the base URL of problem types', () => {

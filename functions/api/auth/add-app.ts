@@ -9,13 +9,33 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { hashToken, newToken } from '#shared/secret/secret.ts'
 import { codeHashes, openDraft } from './draft.ts'
-import { addApp as add, ownDraft } from './factor-queries.ts'
+import { addApp as add, ownDraft, type SteppedSession } from './factor-queries.ts'
 import { Factor } from './factor.ts'
 import { factorRejected, limitReached } from './proven-code.ts'
 import { SignedIn } from './signed-in.ts'
 import { steppedReply } from './stepped-reply.ts'
 
 export const draftExpired = (): Problem => new Problem('draft-expired', { detail: 'Make a new draft.' })
+
+/** Throws the problem of a factor that app.add_app or app.add_passkey refused. */
+export function throwIfRefused(context: Parameters<typeof limitReached>[1], added: SteppedSession | undefined): void {
+  if (added === undefined || added.refused_by === null) return
+  switch (added.refused_by) {
+    case 'draft':
+      throw draftExpired()
+    case 'no-setup-code':
+      throw invalid([{ pointer: '#/setup_code', code: 'required' }])
+    case 'setup-code':
+      throw factorRejected('setup_code')
+    case 'proof':
+      throw factorRejected('credential')
+    case 'factor-limit':
+    case 'passkey-exists':
+      throw new Problem(added.refused_by)
+    default:
+      throw limitReached(added, context)
+  }
+}
 
 export const addApp = endpoint({
   route: 'POST /v1/auth/factors/totp',
@@ -56,10 +76,7 @@ export const addApp = endpoint({
       source: requestSource(context),
     })
     await call.invoke('deliver-mail')
-    if (added?.refused_by === 'draft') throw draftExpired()
-    if (added?.refused_by === 'no-setup-code') throw invalid([{ pointer: '#/setup_code', code: 'required' }])
-    if (added?.refused_by === 'setup-code') throw factorRejected('setup_code')
-    if (added !== undefined && added.refused_by !== null) throw limitReached(added, context)
+    throwIfRefused(context, added)
     const reply = steppedReply(context, token, added)
     const at = reply.session.stepped_up_at ?? draft.expires_at
     const factor = { id: factorId, kind: 'totp', name: 'Authenticator app', created_at: at, last_used_at: at } as const

@@ -5,6 +5,7 @@ import type { Ticket } from '#shared/identity/ticket.ts'
 import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Factor } from './factor.ts'
+import { type PasskeyProof, passkeyValue } from './passkey-value.ts'
 
 /** An app as the database shows it after it has counted a code. `at` is its time in seconds since 1970. */
 export interface ShownApp {
@@ -65,6 +66,7 @@ export async function stepUp(
     readonly digest: Buffer | null
     readonly code: CodeProof | null
     readonly recoveryCode: TokenHashes | null
+    readonly passkey: PasskeyProof | null
     readonly networkLimit: Limit
     readonly tokenHash: Buffer
     readonly pendingSeconds: number
@@ -77,7 +79,8 @@ export async function stepUp(
     (bytes) => call<SteppedSession>`
       select * from app.step_up(
         ${bytes}, ${given.digest}, ${code?.factorId ?? null}, ${code?.step ?? null}, ${code?.witness ?? null}, ${hash}, ${previous},
-        ${limitValue(given.networkLimit)}::app.limit, ${given.tokenHash}, ${given.pendingSeconds}, ${sourceValue(given.source)}::app.source)`,
+        ${limitValue(given.networkLimit)}::app.limit, ${given.tokenHash}, ${given.pendingSeconds}, ${sourceValue(given.source)}::app.source,
+        ${passkeyValue(given.passkey)}::app.passkey_proof)`,
   )
   return row
 }
@@ -88,8 +91,12 @@ type OwnFactorRow = (Factor | { readonly id: null }) & {
 }
 
 /** Returns the factors of the ticket's user with what is left of the recovery codes. No rows: the session is no longer live. */
-export const ownFactors = (call: TicketRun, ticket: Ticket): Promise<OwnFactorRow[]> =>
-  ticket.present((bytes) => call<OwnFactorRow>`select * from app.own_factors(${bytes})`)
+export const ownFactors = (call: TicketRun, ticket: Ticket, rpId: string | undefined): Promise<OwnFactorRow[]> =>
+  ticket.present(
+    (bytes) => call<OwnFactorRow>`
+      select id, kind, name, created_at, last_used_at, synced, usable, codes_left, codes_created_at
+        from app.own_factors(${bytes}, ${rpId ?? null})`,
+  )
 
 /** Makes a draft in place of an earlier one. Returns when it expires. */
 export async function makeDraft(
@@ -119,7 +126,8 @@ export async function ownDraft(call: TicketRun, ticket: Ticket, stepUpSeconds: n
   return row ?? null
 }
 
-const hex = (hashes: readonly Buffer[]): string => hashes.map((hash) => hash.toString('hex')).join()
+/** Returns hashes in hex, with a comma between them. */
+export const hexOf = (hashes: readonly Buffer[]): string => hashes.map((hash) => hash.toString('hex')).join()
 
 /** Adds or replaces the app of the ticket's user by a draft. Returns why it was refused: see app.add_app. */
 export async function addApp(
@@ -145,7 +153,7 @@ export async function addApp(
     (bytes) => call<SteppedSession>`
       select * from app.add_app(
         ${bytes}, ${given.draftId}, ${given.factorId}, ${given.sealed}, ${given.keyId}, ${given.witnessHash}, ${given.step},
-        ${given.codes === null ? null : hex(given.codes)}, ${setup}, ${previous}, ${given.tokenHash}, ${given.pendingSeconds},
+        ${given.codes === null ? null : hexOf(given.codes)}, ${setup}, ${previous}, ${given.tokenHash}, ${given.pendingSeconds},
         ${given.stepUpSeconds}, ${sourceValue(given.source)}::app.source)`,
   )
   return row
@@ -155,12 +163,13 @@ export async function addApp(
 export async function renameFactor(
   call: TicketRun,
   ticket: Ticket,
-  { id, name }: { id: string; name: string },
+  { id, name, rpId }: { id: string; name: string; rpId: string | undefined },
 ): Promise<Factor | null> {
   const [row] = await ticket.present(
     (bytes) => call<Factor>`
-      select id, kind, name, created_at, last_used_at, coalesce(backed_up, false) as synced, kind = 'totp' as usable
-        from app.rename_factor(${bytes}, ${id}, ${name})`,
+      select f.id, f.kind, f.name, f.created_at, f.last_used_at, coalesce(f.backed_up, false) as synced,
+             f.kind = 'totp' or f.rp_id is not distinct from here.rp_id as usable
+        from app.rename_factor(${bytes}, ${id}, ${name}) f cross join (select ${rpId ?? null}::text) as here (rp_id)`,
   )
   return row ?? null
 }
@@ -187,7 +196,7 @@ export async function renewRecoveryCodes(
   const [row] = await ticket.present(
     (bytes) => call<{ renewed: boolean }>`
       select app.renew_recovery_codes(
-        ${bytes}, ${given.draftId}, ${hex(given.codes)}, ${given.stepUpSeconds}, ${sourceValue(given.source)}::app.source) as renewed`,
+        ${bytes}, ${given.draftId}, ${hexOf(given.codes)}, ${given.stepUpSeconds}, ${sourceValue(given.source)}::app.source) as renewed`,
   )
   return row?.renewed ?? false
 }

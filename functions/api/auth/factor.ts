@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { Assertion } from '#shared/factor/credential.ts'
 import { SentRecoveryCode, SentTotpCode } from '#shared/factor/code.ts'
 import { fault } from '#shared/schema/fault.ts'
 import { Id } from '#shared/schema/id.ts'
@@ -30,6 +31,7 @@ export const OwedFactor = v.object({
 export const ProofEntries = {
   code: v.optional(SentTotpCode),
   recovery_code: v.optional(SentRecoveryCode),
+  credential: v.optional(Assertion),
 }
 
 /** Requires exactly one of the keys. */
@@ -38,6 +40,16 @@ export const exactlyOne = <Body extends object>(keys: readonly (keyof Body & str
     (body) => keys.filter((key) => body[key] !== undefined).length === 1,
     fault({ code: 'wrong-format', format: `an object with exactly one of ${keys.join(', ')}` }),
   )
+
+/** Returns the key of the proof that a body has. */
+export function sentProof<Key extends string>(
+  keys: readonly Key[],
+  body: Readonly<Partial<Record<Key, unknown>>>,
+): Key {
+  const sent = keys.find((key) => body[key] !== undefined)
+  if (sent === undefined) throw new Error('a body without a proof')
+  return sent
+}
 
 export const FactorName = text({ max: 60, example: 'Authenticator app' })
 

@@ -1,20 +1,23 @@
 import * as v from 'valibot'
 import { requestSource } from '#shared/audit/record-audit.ts'
 import { Problem } from '#shared/base/problem.ts'
-import { factorCodeHashes } from '#shared/factor/code.ts'
-import { resealApp } from '#shared/factor/reseal.ts'
+import { resealFactor } from '#shared/factor/reseal.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { CsrfSecret } from '#shared/identity/csrf-secret.ts'
 import { isToken } from '#shared/identity/token.ts'
 import { hashToken, newToken, tokenHashes } from '#shared/secret/secret.ts'
-import { exactlyOne, ProofEntries, SignInToken } from './factor.ts'
+import { exactlyOne, ProofEntries, sentProof, SignInToken } from './factor.ts'
 import { deviceHash, emailLimitOf, networkHash } from './login-limits.ts'
 import { finishSignIn as finish, lookAtSignIn } from './open-sign-in-queries.ts'
-import { codeLimits, factorRejected, limitReached, provenCode, recoveryLimit } from './proven-code.ts'
+import { codeLimits, factorRejected, limitReached, recoveryLimit } from './proven-code.ts'
+import { credentialIdOf } from './proven-passkey.ts'
+import { METHODS, PROOFS, signInProof } from './sign-in-proof.ts'
 import { SignedIn, signedInReply } from './signed-in.ts'
 
-const expired = (): Problem => new Problem('sign-in-expired', { detail: 'Sign in with the password again.' })
+/** A 400 of an open sign-in that is unknown, expired or used up. */
+export const signInExpired = (): Problem =>
+  new Problem('sign-in-expired', { detail: 'Sign in with the password again.' })
 
 export const finishSignIn = endpoint({
   route: 'POST /v1/auth/login/second-factor',
@@ -27,7 +30,7 @@ export const finishSignIn = endpoint({
   needs: ['database', 'pepper', 'cache', 'factor-key', 'invoke:deliver-mail'],
   body: v.pipe(
     v.object({ sign_in_token: SignInToken, ...ProofEntries }),
-    exactlyOne(['code', 'recovery_code']),
+    exactlyOne(PROOFS),
     v.examples([{ sign_in_token: 'b7Vn2kXw9QmD4sRz8TfY1hLc6GpJ3aUe5NoKiWxZtEq', code: '492039' }]),
   ),
   reply: SignedIn,
@@ -35,21 +38,21 @@ export const finishSignIn = endpoint({
   async handle(context) {
     const { body, call, client, runtime, sentToken } = context
     const { config, limiter, pepper } = runtime
-    if (!isToken(body.sign_in_token)) throw expired()
+    if (!isToken(body.sign_in_token)) throw signInExpired()
     const hashes = tokenHashes(runtime, body.sign_in_token)
+    const field = sentProof(PROOFS, body)
     const looked = await lookAtSignIn(call, hashes, {
-      method: body.code === undefined ? 'recovery_code' : 'totp',
+      method: METHODS[field],
       codes: codeLimits(context),
       networkLimit: recoveryLimit(context),
+      credentialId: body.credential === undefined ? null : credentialIdOf(body.credential),
     })
-    if (looked === null) throw expired()
+    if (looked === null) throw signInExpired()
     if (looked.refused_by !== null) throw limitReached(looked, context)
     const { user_id: userId } = looked
     const [token, csrfSecret, source] = [newToken(), new CsrfSecret(), requestSource(context)]
     const finished = await finish(call, hashes, {
-      code:
-        body.code === undefined || looked.factor_id === null ? null : provenCode(runtime, body.code, userId, looked),
-      recoveryCode: body.recovery_code === undefined ? null : factorCodeHashes(runtime, userId, body.recovery_code),
+      ...(await signInProof(runtime, body, looked)),
       tokenHash: hashToken(pepper, token),
       csrfSecret,
       network: networkHash({ client, pepper }),
@@ -61,9 +64,9 @@ export const finishSignIn = endpoint({
     })
     const mailed = body.recovery_code === undefined && finished !== 'refused' ? 'rehearsal' : undefined
     await call.invoke('deliver-mail', mailed)
-    if (finished === null) throw expired()
-    if (finished === 'refused') throw factorRejected(body.code === undefined ? 'recovery_code' : 'code')
-    if (looked.factor_id !== null) await resealApp(call, runtime, userId, looked)
+    if (finished === null) throw signInExpired()
+    if (finished === 'refused') throw factorRejected(field)
+    if (looked.factor_id !== null) await resealFactor(call, runtime, userId, looked)
     const failures = {
       ...emailLimitOf(config),
       subject: Buffer.from(looked.limit_key ?? ''),

@@ -20,15 +20,20 @@ import { revokeOtherSessions } from './revoke-other-sessions.ts'
 import { revokeSession } from './revoke-session.ts'
 import { selectTenant } from './select-tenant.ts'
 import { addApp } from './add-app.ts'
+import { addPasskey } from './add-passkey.ts'
 import { finishSignIn } from './finish-sign-in.ts'
 import { listFactors } from './list-factors.ts'
 import { makeDraft } from './make-draft.ts'
+import { newPasskeyOptions } from './new-passkey-options.ts'
 import { readDraft } from './read-draft.ts'
 import { removeFactor } from './remove-factor.ts'
 import { renameFactor } from './rename-factor.ts'
 import { renewRecoveryCodes } from './renew-recovery-codes.ts'
 import { requestSetupCode } from './request-setup-code.ts'
+import { signInByPasskey } from './sign-in-by-passkey.ts'
+import { signInPasskeyOptions } from './sign-in-passkey-options.ts'
 import { stepUp } from './step-up.ts'
+import { stepUpPasskeyOptions } from './step-up-passkey-options.ts'
 import { verifyEmail } from './verify-email.ts'
 
 export const group = routeGroup({
@@ -38,12 +43,17 @@ export const group = routeGroup({
   endpoints: [
     login,
     finishSignIn,
+    signInPasskeyOptions,
+    signInByPasskey,
     stepUp,
+    stepUpPasskeyOptions,
     listFactors,
     requestSetupCode,
     makeDraft,
     readDraft,
     addApp,
+    newPasskeyOptions,
+    addPasskey,
     renewRecoveryCodes,
     renameFactor,
     removeFactor,

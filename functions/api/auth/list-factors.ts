@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { unauthorized } from '#shared/base/problem.ts'
+import { relyingParty } from '#shared/base/relying-party.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Id } from '#shared/schema/id.ts'
@@ -22,8 +23,8 @@ export const listFactors = endpoint({
     recovery_codes: v.nullable(v.object({ left: Count, created_at: v.nullable(Timestamp) })),
     required_by: v.array(v.object({ tenant: v.object({ id: Id, slug: Name, legal_name: Name }), from: Timestamp })),
   }),
-  async handle({ call, principal }) {
-    const rows = await ownFactors(call, principal.ticket)
+  async handle({ call, principal, runtime }) {
+    const rows = await ownFactors(call, principal.ticket, relyingParty(runtime.config)?.rpId)
     const [first] = rows
     if (first === undefined) throw unauthorized('the session ended during the request', true)
     const data = rows.flatMap(({ codes_left: _left, codes_created_at: _at, ...row }) => (row.id === null ? [] : [row]))

@@ -20,7 +20,7 @@ export const makeDraft = endpoint({
   reply: Draft,
   async handle(context) {
     const { body, call, principal, runtime } = context
-    const [factor] = await ownFactors(call, principal.ticket)
+    const [factor] = await ownFactors(call, principal.ticket, undefined)
     if (factor === undefined) throw unauthorized('the session ended during the request', true)
     const keepsCodes = factor.codes_left > 0 && body.renew_codes !== true
     const contents = { secret: newTotpSecret(), codes: keepsCodes ? null : newRecoveryCodes() }

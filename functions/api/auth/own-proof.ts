@@ -1,4 +1,5 @@
 import { unauthorized } from '#shared/base/problem.ts'
+import type { Assertion } from '#shared/factor/credential.ts'
 import type { CallByTicket } from '#shared/db/calls.ts'
 import { rateLimited } from '#shared/http/rate-limited.ts'
 import type { SessionPrincipal } from '#shared/identity/session.ts'
@@ -9,7 +10,10 @@ import type { ClientInfo } from '#shared/schema/client.ts'
 import { type CodeProof, lookAtOwnApp } from './factor-queries.ts'
 import { ownPasswordLimit } from './login-limits.ts'
 import { findOwnSalt } from './password-queries.ts'
-import { codeLimits, limitReached, provenCode } from './proven-code.ts'
+import { lookAtOwnPasskey } from './passkey-queries.ts'
+import type { PasskeyProof } from './passkey-value.ts'
+import { codeLimits, limitReached, provenCode, recoveryLimit } from './proven-code.ts'
+import { credentialIdOf, provenPasskey } from './proven-passkey.ts'
 
 interface Context {
   readonly call: CallByTicket
@@ -34,4 +38,13 @@ export async function ownCode(context: Context, code: string): Promise<CodeProof
   if (app === undefined) throw unauthorized('the session ended during the request', true)
   if (app.refused_by !== null) throw limitReached(app, context)
   return app.factor_id === null ? null : provenCode(runtime, code, principal.user.id, app)
+}
+
+/** Counts a use of a passkey, and returns its proof, or null when it is refused or another user's. */
+export async function ownPasskey(context: Context, credential: Assertion): Promise<PasskeyProof | null> {
+  const { call, principal, runtime } = context
+  const found = await lookAtOwnPasskey(call, principal.ticket, credentialIdOf(credential), recoveryLimit(context))
+  if (found === null) return null
+  if (found.refused_by !== null) throw limitReached(found, context)
+  return provenPasskey(runtime, credential, found, { purpose: 'step-up', subject: principal.session.id })
 }

@@ -27,7 +27,7 @@ export const codeLimits = ({ client, runtime: { config, pepper } }: Asked): Code
   dayLimit: config.factor.dayLimit,
 })
 
-/** The limit of recovery codes. */
+/** The limit of recovery codes and passkeys. */
 export const recoveryLimit = ({ client, runtime: { config, pepper } }: Asked): Limit =>
   limitOn('second-factor-ip', { pepper }, clientNetwork(client.ip), {
     limit: config.factor.ipLimit,
@@ -51,13 +51,18 @@ export function limitReached(
   return rateLimited({ limit: found, retryAfterSeconds })
 }
 
+const REJECTED = {
+  code: 'wrong-code',
+  recovery_code: 'wrong-code',
+  setup_code: 'wrong-code',
+  password: 'wrong-password',
+  credential: 'wrong-passkey',
+} as const
+
 /** A 422 of a proof that is wrong, was used already or has expired. */
-export const factorRejected = (field: 'code' | 'recovery_code' | 'setup_code' | 'password'): Problem => {
+export const factorRejected = (field: keyof typeof REJECTED): Problem => {
   countMetric('SecondFactorFailed', field)
-  return invalid(
-    [{ pointer: `#/${field}`, code: field === 'password' ? 'wrong-password' : 'wrong-code' }],
-    'factor-rejected',
-  )
+  return invalid([{ pointer: `#/${field}`, code: REJECTED[field] }], 'factor-rejected')
 }
 
 /** Runs `work` with the factor key. Throws a 503 when a sealed secret does not open. */

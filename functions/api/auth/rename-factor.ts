@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { notFound } from '#shared/base/problem.ts'
+import { relyingParty } from '#shared/base/relying-party.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { renameFactor as rename } from './factor-queries.ts'
@@ -12,8 +13,9 @@ export const renameFactor = endpoint({
   audit: { none: 'only its owner sees the name' },
   body: v.object({ name: FactorName }),
   reply: Factor,
-  async handle({ body, call, params, principal }) {
-    const factor = await rename(call, principal.ticket, { id: params.id, name: body.name })
+  async handle({ body, call, params, principal, runtime }) {
+    const rpId = relyingParty(runtime.config)?.rpId
+    const factor = await rename(call, principal.ticket, { id: params.id, name: body.name, rpId })
     if (factor === null) throw notFound('the user has no factor with this id')
     return ok(factor)
   },

@@ -5,20 +5,14 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { SentPassword } from '#shared/password/password.ts'
 import { hashToken, newToken } from '#shared/secret/secret.ts'
-import { exactlyOne, ProofEntries } from './factor.ts'
+import { exactlyOne, ProofEntries, sentProof } from './factor.ts'
 import { stepUp as step } from './factor-queries.ts'
-import { ownCode, ownDigest } from './own-proof.ts'
+import { ownCode, ownDigest, ownPasskey } from './own-proof.ts'
 import { factorRejected, recoveryLimit } from './proven-code.ts'
 import { SignedIn } from './signed-in.ts'
 import { steppedReply } from './stepped-reply.ts'
 
-const fieldOf = ({
-  code,
-  recovery_code: recoveryCode,
-}: {
-  code?: string | undefined
-  recovery_code?: string | undefined
-}) => (code !== undefined ? 'code' : recoveryCode !== undefined ? 'recovery_code' : 'password')
+const PROOFS = ['code', 'recovery_code', 'credential', 'password'] as const
 
 export const stepUp = endpoint({
   route: 'POST /v1/auth/step-up',
@@ -30,7 +24,7 @@ export const stepUp = endpoint({
   needs: ['factor-key', 'invoke:deliver-mail'],
   body: v.pipe(
     v.object({ ...ProofEntries, password: v.optional(SentPassword) }),
-    exactlyOne(['code', 'recovery_code', 'password']),
+    exactlyOne(PROOFS),
     v.examples([{ code: '492039' }]),
   ),
   reply: SignedIn,
@@ -43,13 +37,15 @@ export const stepUp = endpoint({
       digest: body.password === undefined ? null : await ownDigest(context, body.password),
       code: body.code === undefined ? null : await ownCode(context, body.code),
       recoveryCode: body.recovery_code === undefined ? null : factorCodeHashes(runtime, user.id, body.recovery_code),
+      passkey: body.credential === undefined ? null : await ownPasskey(context, body.credential),
       networkLimit: recoveryLimit(context),
       tokenHash: hashToken(runtime.pepper, token),
       pendingSeconds: runtime.config.session.pendingSeconds,
       source: requestSource(context),
     })
-    await call.invoke('deliver-mail', body.recovery_code === undefined ? 'rehearsal' : undefined)
-    if (stepped?.refused_by === 'proof') throw factorRejected(fieldOf(body))
+    const mails = body.recovery_code !== undefined || body.credential !== undefined
+    await call.invoke('deliver-mail', mails ? undefined : 'rehearsal')
+    if (stepped?.refused_by === 'proof') throw factorRejected(sentProof(PROOFS, body))
     return ok(steppedReply(context, token, stepped))
   },
 })

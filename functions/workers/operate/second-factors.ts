@@ -1,7 +1,7 @@
 import { sourceValue } from '#shared/db/composite.ts'
 import type { Run } from '#shared/db/run.ts'
 import { keyIdOf } from '#shared/factor/factor-key.ts'
-import { resealApp, type SealedApp } from '#shared/factor/reseal.ts'
+import { resealFactor, type SealedFactor } from '#shared/factor/reseal.ts'
 import type { RuntimeFor } from '#shared/lambda/runtime.ts'
 import type { FactorKey } from '#shared/secret/token-secrets.ts'
 import { DecryptionFailed } from '#shared/vault/envelope.ts'
@@ -97,12 +97,12 @@ async function resealAll(sql: Run, keys: FactorKey, { shouldStop }: FactorWork) 
   const unopened: string[] = []
   let resealed = 0
   for (let after = FIRST_ID; ; ) {
-    const apps = await sql<SealedApp & { user_id: string }>`
+    const apps = await sql<SealedFactor & { user_id: string }>`
       select * from app.factors_under_other_keys(${keyIdOf(keys.factorKey)}, ${after}, ${BATCH})`
     for (const app of apps) {
       if (shouldStop()) return { resealed, unopened, finished: false }
       try {
-        if (await resealApp(sql, keys, app.user_id, app)) resealed += 1
+        if (await resealFactor(sql, keys, app.user_id, app)) resealed += 1
       } catch (error) {
         if (!(error instanceof DecryptionFailed)) throw error
         unopened.push(app.user_id)

@@ -29,6 +29,8 @@ const CHANGES: readonly [route: string, body?: object][] = [
   ['POST /v1/auth/factors/draft', {}],
   ['GET /v1/auth/factors/draft'],
   ['POST /v1/auth/factors/totp', { code: '123456' }],
+  ['POST /v1/auth/factors/passkey-options'],
+  ['POST /v1/auth/factors/passkey', {}],
   ['POST /v1/auth/factors/recovery-codes'],
   ['DELETE /v1/auth/factors/ID'],
 ]

@@ -154,7 +154,9 @@ describe('access', () => {
     const { token } = await sessionOf('viewer')
     for (const credentials of [undefined, 'Basic eDp5', `Bearer ${token}`, `Bearer ${dead['revoked']}`]) {
       const answer = await call(route, credentials === undefined ? {} : { headers: { authorization: credentials } })
-      expect([401, 403]).not.toContain(answer.status)
+      // The sample of a sign-in by a passkey is signed by nobody.
+      const refusing = route.name === 'POST /v1/auth/login/passkey' ? [403] : [401, 403]
+      expect(refusing).not.toContain(answer.status)
       expect(answer.status).toBeLessThan(500)
       expectContract(answer, null)
     }

@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { isPublished } from '#shared/audit/actions.ts'
 import { eventOf, type EventRow } from '#shared/audit/event.ts'
 import { eventSchemas } from '#shared/audit/event-schema.ts'
+import { Authenticator } from '#tests/support/authenticator.ts'
+import { newPasskeyOptions, ORIGIN } from '#tests/support/passkey.ts'
 import { mintSession, type TestTenant } from '#tests/support/minted-session.ts'
 import { type Route, routes, takesId, withId } from '#tests/support/routes.ts'
 import { codeNow, mailedSetupCode, newDraft, newFactorUser, newUser } from '#tests/support/factor.ts'
@@ -51,6 +53,11 @@ const PREPARED: Readonly<Record<string, (tenant: TestTenant<'owner' | 'admin'>) 
     const user = await newUser(service, [slug])
     const { secret } = (await newDraft(service, user.token)).body
     return { token: user.token, body: { code: codeNow(secret), setup_code: await mailedSetupCode(service, user) } }
+  },
+  'POST /v1/auth/factors/passkey': async ({ slug }) => {
+    const { token } = await newFactorUser(service, [slug])
+    const credential = new Authenticator({ origin: ORIGIN }).create(await newPasskeyOptions(service, token))
+    return { token, body: { name: 'Laptop', credential } }
   },
   'POST /v1/auth/factors/recovery-codes': async ({ slug }) => {
     const { token } = await newFactorUser(service, [slug])

@@ -13,6 +13,8 @@ const STEP_UP = {
   'POST /v1/auth/factors/draft': 'again',
   'GET /v1/auth/factors/draft': 'again',
   'POST /v1/auth/factors/totp': 'again',
+  'POST /v1/auth/factors/passkey-options': 'again',
+  'POST /v1/auth/factors/passkey': 'again',
   'POST /v1/auth/factors/recovery-codes': 'again',
   'DELETE /v1/auth/factors/{id}': 'again',
   'POST /v1/auth/password/change': 'two-factor',

@@ -7,10 +7,10 @@ import type { TwoTenants } from './two-tenants.ts'
 
 // The functions of second factors. Each promise is about two users, each with an app, a draft, recovery codes and an open sign-in.
 
-const SOURCE = `row('r', null, null)::app.source`
-const LIMIT = `row(sha256('limit'), 1000, 60)::app.limit`
+export const SOURCE = `row('r', null, null)::app.source`
+export const LIMIT = `row(sha256('limit'), 1000, 60)::app.limit`
 
-interface Owned {
+export interface Owned {
   readonly user: string
   readonly factor: string
   readonly draft: string
@@ -19,7 +19,7 @@ interface Owned {
   readonly signIn: Buffer
 }
 
-const sha256 = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest()
+export const sha256 = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest()
 
 /** Gives a user an app, a draft of the session, a recovery code and an open sign-in. */
 async function give(sql: postgres.Sql, user: string, session: string): Promise<Owned> {
@@ -49,8 +49,30 @@ async function give(sql: postgres.Sql, user: string, session: string): Promise<O
   return owned
 }
 
+export interface Passkey {
+  readonly id: string
+  readonly user: string
+  readonly credential: Buffer
+  readonly witness: Buffer
+}
+
+/** Gives the owner of an app a passkey too, whose counter is 5. */
+export async function givePasskey(sql: postgres.Sql, { user, factor }: Owned): Promise<Passkey> {
+  const passkey = { id: randomUUID(), user, credential: credentialOf(factor), witness: randomBytes(32) }
+  await as(
+    sql,
+    'none',
+    () => sql`
+      insert into app.factors (id, user_id, kind, name, key_id, witness_hash, credential_id, public_key, algorithm, sign_count, rp_id,
+                               backup_eligible, backed_up)
+      values (${passkey.id}, ${user}, 'passkey', 'Key', ${randomUUID()}, ${sha256(passkey.witness)}, ${passkey.credential}, 'key', -7, 5,
+              'rp', false, false)`,
+  )
+  return passkey
+}
+
 /** Returns everything of a user that a second factor protects. */
-const stateOf = (sql: postgres.Sql, user: string): Promise<string> =>
+export const stateOf = (sql: postgres.Sql, user: string): Promise<string> =>
   as(sql, 'none', async () => {
     const [row] = await sql<{ state: string }[]>`
       select jsonb_build_array(
@@ -62,7 +84,14 @@ const stateOf = (sql: postgres.Sql, user: string): Promise<string> =>
     return row?.state ?? ''
   })
 
-const hex = (bytes: Buffer): string => `'\\x${bytes.toString('hex')}'::bytea`
+/** The id of the passkey of the owner of an app. */
+export const credentialOf = (factor: string): Buffer => sha256(Buffer.from(factor))
+
+/** A new passkey of a user. */
+export const newPasskey = (credential: Buffer, challenge: Buffer = randomBytes(32)): string =>
+  `row(gen_random_uuid(), 'Key', gen_random_uuid(), sha256('w'), ${hex(credential)}, 'key', -7, 0, null, 'rp', gen_random_uuid(), false, false, ${hex(challenge)}, now() + interval '1 minute')::app.new_passkey`
+
+export const hex = (bytes: Buffer): string => `'\\x${bytes.toString('hex')}'::bytea`
 
 /** The calls of a function by a ticket ($1) with what belongs to a user. */
 const callsOf = ({ factor, draft, witness, code }: Owned): Readonly<Record<string, string>> => ({
@@ -72,6 +101,8 @@ const callsOf = ({ factor, draft, witness, code }: Owned): Readonly<Record<strin
   own_factors: `app.own_factors(decode($1, 'hex'))`,
   make_draft: `app.make_draft(decode($1, 'hex'), '${randomUUID()}', sha256('x'), 3600)`,
   own_draft: `app.own_draft(decode($1, 'hex'), 3600)`,
+  look_at_own_passkey: `app.look_at_own_passkey(decode($1, 'hex'), ${hex(credentialOf(factor))}, ${LIMIT})`,
+  add_passkey: `app.add_passkey(decode($1, 'hex'), ${newPasskey(randomBytes(20))}, '${draft}', '', null, null, sha256('new'), 60, 3600, ${SOURCE})`,
   add_app: `app.add_app(decode($1, 'hex'), '${draft}', '${randomUUID()}', sha256('x'), '${randomUUID()}', sha256('w'), 1, null, null, null, sha256('new'), 60, 3600, ${SOURCE})`,
   rename_factor: `app.rename_factor(decode($1, 'hex'), '${factor}', 'Taken')`,
   remove_factor: `app.remove_factor(decode($1, 'hex'), '${factor}', 3600, ${SOURCE})`,
@@ -80,13 +111,14 @@ const callsOf = ({ factor, draft, witness, code }: Owned): Readonly<Record<strin
 })
 
 /** Which calls write: a dead session gets TN401. The others return no row for it. */
-const READS = new Set(['look_at_own_app', 'own_factors', 'own_draft', 'own_salt'])
+const READS = new Set(['look_at_own_app', 'look_at_own_passkey', 'own_factors', 'own_draft', 'own_salt'])
 
 /** Which calls want a step-up that is fresh, and newer than the sign-in. */
 const STEPPED_UP = new Set([
   'make_draft',
   'own_draft',
   'add_app',
+  'add_passkey',
   'remove_factor',
   'renew_recovery_codes',
   'request_setup_code',
@@ -142,13 +174,16 @@ const stepUpGuarantee = (world: TwoTenants, name: string): Guarantee => ({
   },
 })
 
-async function twoOwners(sql: postgres.Sql, { users, sessions }: TwoTenants): Promise<[own: Owned, other: Owned]> {
+export async function twoOwners(
+  sql: postgres.Sql,
+  { users, sessions }: TwoTenants,
+): Promise<[own: Owned, other: Owned]> {
   const [own, other] = users.map(({ id }) => id ?? '')
   return [await give(sql, own ?? '', sessions.own), await give(sql, other ?? '', sessions.single)]
 }
 
 /** A function by the ticket of a session acts for its user alone. */
-const ownGuarantee = (world: TwoTenants, name: string): Guarantee => ({
+export const ownGuarantee = (world: TwoTenants, name: string): Guarantee => ({
   title: `guarantee 6: ${name} acts for the user of a ticket with a live session, and changes nothing of another, whose ids and proofs it gets`,
   holds: async (sql) => {
     const [own, other] = await twoOwners(sql, world)
@@ -179,7 +214,7 @@ const ownGuarantee = (world: TwoTenants, name: string): Guarantee => ({
 const finish = ({ signIn }: Pick<Owned, 'signIn'>, proof: string): string =>
   `select * from app.finish_sign_in(${hex(signIn)}, null, ${proof}, ${hex(randomBytes(32))}, sha256('c'), sha256('n'), null, 60, 60, 9, ${SOURCE})`
 
-const openFor = (sql: postgres.Sql, user: string, token: Buffer) =>
+export const openFor = (sql: postgres.Sql, user: string, token: Buffer) =>
   as(
     sql,
     'none',
@@ -225,6 +260,12 @@ const signInGuarantee = (world: TwoTenants, name: string): Guarantee => ({
         select user_id, factor_id from app.look_at_sign_in(${token}, null, 'totp', ${randomBytes(32)}, 1000, 60, 1000, row(sha256('l'), 1000, 60)::app.limit)`
     assert.equal((await look(randomBytes(32))).length, 0)
     assert.deepEqual([...(await look(own.signIn))], [{ user_id: own.user, factor_id: own.factor }])
+    const [mine, foreign] = [await givePasskey(sql, own), await givePasskey(sql, other)]
+    const passkey = async (credential: Buffer) => {
+      const call = `select factor_id from app.look_at_sign_in(${hex(own.signIn)}, null, 'passkey', sha256('n'), 9, 60, 9, ${LIMIT}, ${hex(credential)})`
+      return (await sql.unsafe(call))[0]?.['factor_id']
+    }
+    assert.deepEqual([await passkey(mine.credential), await passkey(foreign.credential)], [mine.id, null])
     const sessions = () =>
       as(sql, 'none', () => sql`select id from app.sessions where user_id in (${own.user}, ${other.user}) order by id`)
     const before = JSON.stringify(await sessions())

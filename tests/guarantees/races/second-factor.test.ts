@@ -11,6 +11,8 @@ import {
   stepUp,
   wrongCode,
 } from '#tests/support/factor.ts'
+import { Authenticator } from '#tests/support/authenticator.ts'
+import { addPasskey, newPasskeyOptions, newPasskeyUser, ORIGIN, signInOptions } from '#tests/support/passkey.ts'
 import { mintSession } from '#tests/support/minted-session.ts'
 import type { Answer } from '#tests/support/service.ts'
 import { useService } from '#tests/support/test.ts'
@@ -60,6 +62,28 @@ describe('at the same time', () => {
     const [left] = await service.sql`
       select count(*)::int as codes from app.tokens where user_id = ${user.id} and purpose = 'recovery_code' and expires_at > now()`
     expect(left).toEqual({ codes: 9 })
+  })
+
+  it('a hundred uses of one challenge of a passkey sign in once, and add one passkey', async () => {
+    const user = await newPasskeyUser(service, { synced: true })
+    const credential = user.authenticator.get(await signInOptions(service))
+    const answers = await many(100, () => service.request('POST /v1/auth/login/passkey', { body: { credential } }))
+    expect(statusesOf(answers)).toEqual({ 200: 1, 401: 99 })
+    const { challenge } = await newPasskeyOptions(service, user.token)
+    const added = await many(100, () => {
+      const made = new Authenticator({ origin: ORIGIN }).create({ challenge })
+      return addPasskey(service, user.token, { credential: made })
+    })
+    expect(statusesOf(added)[200]).toBe(1)
+    expect(await service.sql`select from app.factors where user_id = ${user.id} and kind = 'passkey'`).toHaveLength(2)
+  })
+
+  it('a hundred uses of one answer to the challenge of an open sign-in finish it once', async () => {
+    const user = await newPasskeyUser(service, { synced: true })
+    const token = await openSignIn(service, user.email)
+    const credential = user.authenticator.get(await signInOptions(service, token))
+    const answers = await many(100, () => finish(service, token, { credential }))
+    expect(statusesOf(answers)[200]).toBe(1)
   })
 
   it('a hundred guesses at one open sign-in see the secret of the app five times', async () => {

@@ -8,6 +8,8 @@ import { noContent, type Reply } from '#shared/http/reply.ts'
 import { connectTo } from '#tests/support/access.ts'
 import { type MintedSession, mintSession, type TestMember } from '#tests/support/minted-session.ts'
 import { type Ids, type Route, routes, takesId, withId } from '#tests/support/routes.ts'
+import { Authenticator } from '#tests/support/authenticator.ts'
+import { ORIGIN } from '#tests/support/passkey.ts'
 import { codeNow } from '#tests/support/factor.ts'
 import { rounds } from '#tests/support/rounds.ts'
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
@@ -48,19 +50,28 @@ interface Writer {
 
 const CODES = 'POST /v1/auth/factors/recovery-codes'
 const APP = 'POST /v1/auth/factors/totp'
+const PASSKEY = 'POST /v1/auth/factors/passkey'
 const NEED_FACTOR: ReadonlySet<string> = new Set([
   CODES,
   APP,
+  PASSKEY,
+  'POST /v1/auth/step-up/passkey-options',
   'PATCH /v1/auth/factors/{id}',
   'DELETE /v1/auth/factors/{id}',
 ])
 
-/** Adds an app to a user, whose sessions have proven it since they signed in. Returns its id. */
+/** Adds an app and a passkey to a user, whose sessions have proven it since they signed in. Returns the id of the app. */
 async function giveFactor(email: string): Promise<string> {
   const [factor] = await admin()<{ id: string }[]>`
     insert into app.factors (id, user_id, kind, name, key_id, witness_hash, sealed_secret, last_step)
     select gen_random_uuid(), id, 'totp', 'Made', gen_random_uuid(), sha256('made'), 'made', 0 from app.users where email = ${email}
     returning id`
+  await admin()`
+    insert into app.factors (id, user_id, kind, name, key_id, witness_hash, credential_id, public_key, algorithm, sign_count, rp_id,
+                             backup_eligible, backed_up)
+    select gen_random_uuid(), id, 'passkey', 'Made', gen_random_uuid(), sha256('made'), sha256(email::bytea), 'made', -7, 0, 'localhost',
+           false, false
+      from app.users where email = ${email}`
   await admin()`
     update app.sessions set second_factor_at = now(), stepped_up_at = now(), created_at = created_at - interval '1 minute'
      where user_id = (select id from app.users where email = ${email})`
@@ -108,6 +119,11 @@ const PROOFS: Readonly<
   [APP]: async (token) => {
     const secret = await draftOf(token, {})
     return secret === undefined ? undefined : { code: codeNow(secret) }
+  },
+  [PASSKEY]: async (token) => {
+    const { body, status } = await service.request('POST /v1/auth/factors/passkey-options', { token })
+    if (status !== 200) return undefined
+    return { name: 'Laptop', credential: new Authenticator({ origin: ORIGIN }).create(body.options) }
   },
   [CODES]: async (token) => {
     await draftOf(token, { renew_codes: true })

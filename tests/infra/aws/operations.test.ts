@@ -182,6 +182,16 @@ describe('an alarm', () => {
     expect(JSON.stringify(Statement)).toContain('events.amazonaws.com')
   })
 
+  it('sees what any rule on the bus of the stage gave up on, by a query that CloudWatch takes alone', () => {
+    for (const stage of [prod, other]) {
+      const { Metrics } = alarms(stage).find((each) => shortName(each) === 'events-undelivered')
+      expect(Metrics).toHaveLength(1)
+      const [before, bus, after] = Metrics[0].Expression['Fn::Join'][1]
+      expect(before).toBe(`SELECT SUM(FailedInvocations) FROM "AWS/Events" WHERE EventBusName = '`)
+      expect([stage.referred(bus).Type, after]).toEqual(['AWS::Events::EventBus', "'"])
+    }
+  })
+
   it('for throttles leaves out the functions that scanners reach', () => {
     const throttled = JSON.stringify(alarms(prod).filter((each) => shortName(each) === 'functions-throttled'))
     expect(throttled).toContain('authFunction')

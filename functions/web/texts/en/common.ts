@@ -98,6 +98,7 @@ export const fieldErrors: FieldErrorTexts = {
   'invalid-cursor': invalid,
   'wrong-password': 'This is not your current password.',
   'wrong-code': 'That code is wrong or was used already. Wait for the next one, and let your phone set its own time.',
+  'wrong-passkey': 'The passkey did not work. Try again, or use a code.',
   'refused-by-vendor': 'The vendor did not accept this account number and key. Check both.',
   'no-visible-character': 'Enter at least one visible character.',
   'like-known': ({ min }) =>
@@ -121,6 +122,8 @@ export const problems: ProblemTexts = {
   'key-exists': 'A key of the shop has this name already.',
   'key-limit': 'The shop has as many keys as it may have. Revoke one that nobody needs.',
   'key-ended': 'This key was revoked or has expired. Create another one.',
+  'factor-limit': 'You have ten passkeys. Remove one first.',
+  'passkey-exists': 'This passkey is in use already. Use it, or make another one.',
   'last-factor': 'One of your shops asks for a second step. Add another before you remove this one.',
   'sign-in-expired': 'That took too long. Enter your password again.',
   'draft-expired': 'This page was open too long. Start again.',

@@ -100,6 +100,7 @@ export const fieldErrors: typeof en.fieldErrors = {
   'wrong-password': 'Esta no es su contraseña actual.',
   'wrong-code':
     'Ese código es incorrecto o ya se usó. Espere al siguiente y deje que su teléfono ajuste la hora automáticamente.',
+  'wrong-passkey': 'La llave de acceso no funcionó. Inténtelo de nuevo o use un código.',
   'refused-by-vendor': 'El proveedor no aceptó este número de cuenta y esta clave. Compruebe ambos.',
   'no-visible-character': 'Escriba al menos un carácter visible.',
   'like-known': ({ min }) =>
@@ -122,6 +123,8 @@ export const problems: typeof en.problems = {
   'key-exists': 'Una clave de la tienda ya tiene este nombre.',
   'key-limit': 'La tienda ya tiene el máximo de claves. Revoque una que nadie necesite.',
   'key-ended': 'Esta clave se revocó o ha caducado. Cree otra.',
+  'factor-limit': 'Tiene diez llaves de acceso. Quite una primero.',
+  'passkey-exists': 'Esta llave de acceso ya está en uso. Úsela o cree otra.',
   'last-factor': 'Una de sus tiendas pide un segundo paso. Añada otro antes de quitar este.',
   'sign-in-expired': 'Pasó demasiado tiempo. Introduzca de nuevo su contraseña.',
   'draft-expired': 'Esta página estuvo abierta demasiado tiempo. Empiece de nuevo.',

@@ -17,6 +17,8 @@ const titles: Readonly<Record<ProblemKind, string>> = {
   'factor-rejected': 'Segundo factor rechazado',
   'sign-in-expired': 'Inicio de sesión caducado',
   'second-factor-required': 'Se necesita un segundo paso',
+  'factor-limit': 'Demasiadas llaves de acceso',
+  'passkey-exists': 'Llave de acceso existente',
   'last-factor': 'Último segundo factor',
   'step-up-required': 'Se necesita una confirmación',
   'draft-expired': 'Borrador caducado',
@@ -50,11 +52,13 @@ const actions: Readonly<Record<ProblemKind, string>> = {
   'key-exists': 'Una clave de API vigente de la tienda tiene este nombre. Elija otro.',
   'key-limit': 'La tienda tiene tantas claves de API vigentes como puede tener. Revoque una que nadie necesite.',
   'key-ended': 'La clave de API está revocada o ha caducado. Cree otra.',
-  'factor-rejected': 'El código es incorrecto, ya se usó o ha caducado. Envíe otro.',
+  'factor-rejected': 'El código o la llave de acceso no es correcto, ya se usó o ha caducado. Envíe otro.',
   'sign-in-expired':
     'El inicio de sesión duró demasiado o tuvo demasiados intentos. Inicie sesión de nuevo con la contraseña.',
   'second-factor-required':
     'La tienda pide un segundo factor y esta sesión no lo ha demostrado. Configure uno, o entre con él, y repita la petición.',
+  'factor-limit': 'La persona tiene diez llaves de acceso. Quite una antes de añadir otra.',
+  'passkey-exists': 'La llave de acceso ya pertenece a una persona. Úsela o cree otra.',
   'last-factor': 'Una tienda de la persona pide un segundo factor. Añada otro antes de quitar este.',
   'step-up-required':
     'Confirme que es usted con el segundo factor, o con la contraseña si no tiene ninguno, y repita la solicitud.',

@@ -1,0 +1,25 @@
+import { newChallenge } from '#shared/factor/challenge.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { ok } from '#shared/http/reply.ts'
+import { CreationOptions, creationOptions } from './passkey-options.ts'
+import { ownPasskeys } from './passkey-queries.ts'
+import { passkeyParty, userHandleOf } from './proven-passkey.ts'
+
+export const newPasskeyOptions = endpoint({
+  route: 'POST /v1/auth/factors/passkey-options',
+  access: { session: true, transactions: 'by call', stepUp: 'again' },
+  summary: 'Read what a browser needs to make a passkey',
+  description: '404 where the front end has an IP address.',
+  audit: { none: 'it changes nothing' },
+  reply: CreationOptions,
+  problems: [404],
+  async handle({ call, principal, runtime }) {
+    const { rpId } = passkeyParty(runtime)
+    const { session, ticket, user } = principal
+    const passkeys = await ownPasskeys(call, ticket, { rpId, stepUpSeconds: runtime.config.factor.stepUpSeconds })
+    const challenge = newChallenge(runtime.pepper, { purpose: 'registration', subject: session.id })
+    const rp = { id: rpId, name: runtime.config.platform.name }
+    const owner = { handle: userHandleOf(user.id), email: user.email, fullName: user.full_name }
+    return ok(creationOptions(challenge, rp, owner, passkeys))
+  },
+})
