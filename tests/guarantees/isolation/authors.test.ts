@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loginName } from '#shared/db/role-settings.ts'
 import { SERVICE_ROLES } from '#shared/base/needs.ts'
 import { createTestDatabase, type TestDatabase } from '#tests/support/database.ts'
-import { createUser, mintSession, tenantId } from '#tests/support/minted-session.ts'
+import { createUser, mintSession } from '#tests/support/minted-session.ts'
 import { ticketOf } from '#tests/support/proof.ts'
 import { attempt, REFUSED } from './guarantee.ts'
 
@@ -21,12 +21,10 @@ const columns = await database.admin<{ name: string; table: string; column: stri
    order by 1`
 
 let app: postgres.Sql
-let tenant = ''
 let stranger = ''
 let ticket: Buffer
 
 beforeAll(async () => {
-  tenant = await tenantId(database.admin, 'acme-print')
   await createUser(database.admin, { email: 'author@acme.test', slugs: ['acme-print'] })
   stranger = await createUser(database.admin, { email: 'stranger@acme.test', slugs: ['acme-print'] })
   const { id } = await mintSession(database.admin, { email: 'author@acme.test', slug: 'acme-print' })
