@@ -105,12 +105,12 @@ it('refuses no request of a program that is given each new secret of a key withi
   const { id, owner } = await service.newTenant('owner')
   const { id: keyId, key } = await mintKey(service.sql, { tenant: id, permissions: ['deal.read', 'deal.write'] })
   let current = key
-  let over = false
+  const over = new AbortController()
   const statuses = new Map<number, number>()
   /** The secret that each worker sends at the moment. */
   const sent = Array.from({ length: WRITERS }, () => key)
   const use = async (worker: number) => {
-    while (!over) {
+    while (!over.signal.aborted) {
       sent[worker] = current
       const body = { op: randomUUID(), set: randomUUID(), hold_ms: 2 }
       const { status } = await (worker % 2 === 0
@@ -131,7 +131,7 @@ it('refuses no request of a program that is given each new secret of a key withi
     current = body.key
     await vi.waitFor(() => expect(new Set(sent)).toEqual(new Set([current])), { timeout: 10_000, interval: 5 })
   }
-  over = true
+  over.abort()
   await users
   expect([...statuses.keys()].toSorted((a, b) => a - b)).toEqual([200, 201])
 })
