@@ -77,6 +77,8 @@ export interface PageContext<A extends PageAccess, Params, Query, Form, Data> ex
   readonly minLength: number
   /** How long an invitation can be accepted. */
   readonly inviteTtlSeconds: number
+  /** The longest life of an API key, in days. */
+  readonly keyMaxDays: number
   /** Where to report a vulnerability. Empty: nowhere. */
   readonly securityContact: string
 }

@@ -12,6 +12,8 @@ import { chooseShop, listShops } from '#web/pages/shops.ts'
 import { askCode, askRecoveryCode, finishByCode, finishByRecoveryCode } from '#web/pages/sign-in-second-factor.ts'
 import { showSignIn, signIn } from '#web/pages/sign-in.ts'
 import { signOut } from '#web/pages/sign-out.ts'
+import { askKeyName, confirmKeyRevocation, listKeys, renameKey, revokeKey } from '#web/pages/api-keys/keys.ts'
+import { askRotation, createKey, newKey, rotateKey } from '#web/pages/api-keys/new-secret.ts'
 import { chooseDownload, downloadCsv, downloadNdjson } from '#web/pages/audit-log/download.ts'
 import { listEntries } from '#web/pages/audit-log/list-entries.ts'
 import { changeMemberRole, chooseRole } from '#web/pages/members/change-role.ts'
@@ -107,6 +109,15 @@ export const PAGES: readonly Page[] = [
   editRole,
   updateRole,
   deleteRole,
+  listKeys,
+  newKey,
+  createKey,
+  askKeyName,
+  renameKey,
+  askRotation,
+  rotateKey,
+  confirmKeyRevocation,
+  revokeKey,
   listAccounts,
   newAccount,
   connectAccount,

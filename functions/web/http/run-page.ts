@@ -45,7 +45,7 @@ export async function runPage(state: WebState, running: Running): Promise<{ repl
     await stepUpBy(state, config)
     const context = contextWith(form, await state.loading, interrupted(state))
     const reply = await page.handle(context)
-    if (page.method === 'POST' && reply.kind === 'redirect') forgetTyped(state)
+    if (page.method === 'POST' && (reply.kind !== 'view' || reply.status < 400)) forgetTyped(state)
     return { reply, ui: context }
   } catch (error) {
     const refusal = error instanceof OldForm ? oldForm(state) : refusalOf(error, state)
@@ -73,6 +73,7 @@ function contextOf(state: WebState, { makeUi, config, query }: Running & { reado
     idempotencyKey: UUID.exec(state.form?.get(ONCE_FIELD) ?? '')?.[0],
     minLength: config.password.minLength,
     inviteTtlSeconds: config.invite.ttlSeconds,
+    keyMaxDays: config.apiKey.maxDays,
     securityContact: config.securityContact,
     callWithEtag: given(state.callWithEtag),
     callForFile: given(state.callForFile),

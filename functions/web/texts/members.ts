@@ -47,6 +47,7 @@ const en = {
   removeText: (name: string, shop: string) =>
     `${name} will lose access to ${shop} immediately, on every device. You can invite them again later.`,
   removeConfirm: 'Remove from the shop',
+  keysStay: 'These API keys that the person created stay. Revoke those that nobody needs:',
   navigation: { label: 'Members', purpose: 'Who works in the shop, and in which role.' },
   notices: {
     'role-changed': ({ who, role }: About) => `${who} is now ${role}. It applies from their next click.`,
@@ -106,6 +107,7 @@ const es: typeof en = {
   removeText: (name, shop) =>
     `${name} perderá de inmediato el acceso a ${shop}, en todos los dispositivos. Puede volver a invitarle más tarde.`,
   removeConfirm: 'Quitar de la tienda',
+  keysStay: 'Estas claves de API que creó la persona siguen vigentes. Revoque las que nadie necesite:',
   navigation: { label: 'Miembros', purpose: 'Quién trabaja en la tienda y con qué rol.' },
   notices: {
     'role-changed': ({ who, role }) => `El rol de ${who} es ahora ${role}. Vale desde su próximo clic.`,

@@ -3,6 +3,8 @@ export interface About {
   readonly shop: string
   readonly role: string
   readonly who: string
+  /** The name of an API key. */
+  readonly key: string
 }
 
 /** What a notice says. */

@@ -1,5 +1,6 @@
 import type { Language } from '#shared/schema/language.ts'
 import { account } from '#web/texts/account.ts'
+import { apiKeys } from '#web/texts/api-keys.ts'
 import { auditPage } from '#web/texts/audit-page.ts'
 import { forgotPassword } from '#web/texts/forgot-password.ts'
 import { invitation } from '#web/texts/invitation.ts'
@@ -25,6 +26,7 @@ import * as esCommon from '#web/texts/es/common.ts'
 /** The texts of the pages by subject. The Spanish of a subject has the type of its English: a missing text does not compile. */
 const SUBJECTS = {
   account,
+  apiKeys,
   auditLog: auditPage,
   forgotPassword,
   invitation,

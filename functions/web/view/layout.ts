@@ -112,5 +112,5 @@ function noticeText({ t, session, language }: Ui, { code, about }: GivenNotice, 
     shop: session?.tenant?.legal_name ?? '',
     role: session === null || session.role === null ? '' : roleName(language, session.role),
   }
-  return text({ who: '', ...here, ...others, ...about })
+  return text({ who: '', key: '', ...here, ...others, ...about })
 }

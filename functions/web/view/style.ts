@@ -124,6 +124,7 @@ td>p{max-width:16rem}
 tbody th .quiet{display:block;font-weight:400}
 .qr{display:block;width:100%;max-width:15rem;height:auto;margin:0 0 1rem;border-radius:.5rem}
 .codes{columns:2 16rem;margin:0 0 1.5rem}
+.whole{-webkit-user-select:all;user-select:all}
 .codes code,.key{font-size:1.05rem;overflow-wrap:anywhere}
 .paper{display:none}
 .paging ul{list-style:none;display:flex;gap:1.25rem;padding:0;margin:1rem 0 0}

@@ -272,6 +272,34 @@ const OWN: Readonly<Record<string, readonly State[]>> = {
       sends: { to: ({ shops }) => `${BASE}/roles/${shops.ordinary.role}`, values: { label: 'Viewer' } },
     },
   ],
+  '/s/{slug}/api-keys': [
+    { name: 'expired', ...owner, at: here('/api-keys?status=expired') },
+    { name: 'revoked', ...owner, at: here('/api-keys?status=revoked') },
+  ],
+  '/s/{slug}/api-keys/new': [
+    { name: 'refused', ...owner, at: here('/api-keys/new'), sends: inShop('/api-keys', { name: 'Storefront' }) },
+  ],
+  '/s/{slug}/api-keys/{id}/name': [
+    {
+      name: 'refused',
+      ...owner,
+      at: ({ shops }) => `${BASE}/api-keys/${shops.ordinary.key}/name`,
+      sends: {
+        to: ({ shops }) => `${BASE}/api-keys/${shops.ordinary.key}/name`,
+        values: { name: 'Storefront' },
+      },
+    },
+  ],
+  '/s/{slug}/api-keys/{id}/rotate': [
+    // Each visit makes another secret.
+    {
+      name: 'new secret',
+      as: ownerOf('long'),
+      at: ({ shops }) => `${shopPath(slugOf('long'))}/api-keys/${shops.long.key}/rotate`,
+      sends: { to: ({ shops }) => `${shopPath(slugOf('long'))}/api-keys/${shops.long.key}/rotate` },
+      status: 200,
+    },
+  ],
   '/s/{slug}/vendor-accounts': [
     {
       name: 'sync, open too long',
@@ -343,6 +371,7 @@ const NAMED: Readonly<Record<string, (shop: Shop) => string | null>> = {
   'roles/{role}': ({ role }) => role,
   'vendor-accounts/{id}': ({ account }) => account,
   'sync-runs/{id}': ({ run }) => run,
+  'api-keys/{id}': ({ key }) => key,
 }
 
 /** Returns the address of a page in a shop, or null if the shop has nothing of this kind. Throws for a kind that nobody made. */

@@ -14,6 +14,7 @@ export interface Shop {
   readonly role: string | null
   readonly account: string | null
   readonly run: string | null
+  readonly key: string | null
 }
 
 export const ownerOf = (shop: ShopName): string => (shop === 'long' ? LONG.email : `owner@${shop}.test`)
@@ -25,6 +26,7 @@ export const LONG = {
   person: 'Maximiliane Hohenzollernschwarzenbergliechtenstein-Papadopou',
   shop: 'Incorporatedembroideryandscreenprintingcompany Northwest Ltd',
   role: 'Nightshiftembroiderymachineoperatorsupervisor and Apprentice',
+  key: 'Nightlywarehousereplenishmentandinvoicesynchronization run 2',
   account: 'Wholesaledistributioncenterpacificnorthwest, second contract',
   number: '00001234-ABCDEFGHIJKLMNOPQRSTUVWXYZ-00001234-ABCDEFGHIJKLMNO',
 } as const
@@ -78,7 +80,7 @@ export async function makeShops(sql: postgres.Sql, stack: StackInfo): Promise<Re
       from app.tenants t, people p where t.slug = ${slugOf('many')}`
   return {
     ordinary: await furnish(sql, stack, { shop: 'ordinary', roles: ['Night shift'], label: null }),
-    empty: { ...(await owned(sql, 'empty')), role: null, account: null, run: null },
+    empty: { ...(await owned(sql, 'empty')), role: null, account: null, run: null, key: null },
     many: await furnish(sql, stack, {
       shop: 'many',
       roles: Array.from({ length: 9 }, (_, at) => `Team ${at + 1}`),
@@ -144,8 +146,28 @@ async function furnish(
   await sql`update app.tokens set expires_at = now() - interval '1 day' where email = ${`late@${shop}.test`}`
   await sql`update app.tokens set bounced_at = now() where email = ${`lost@${shop}.test`}`
   const run = await addRun(sql, account, { status: 'succeeded', total: 320, read: 320 })
+  const key = await addKeys(sql, owner, shop === 'long' ? LONG.key : 'Nightly export')
   if (shop === 'many') await multiply(sql, made.slug, account)
-  return { ...made, role: String(first?.id), account, run }
+  return { ...made, role: String(first?.id), account, run, key }
+}
+
+const KEY_PERMISSIONS = ['catalog.read', 'deal.read', 'deal.write', 'design.read'] as const
+
+/** Adds one live key, one that expires soon and whose previous secret still works, and one of each other state. Returns the first. */
+async function addKeys(sql: postgres.Sql, { call }: SignedIn, name: string): Promise<string> {
+  const create = (body: { name: string; permissions: (typeof KEY_PERMISSIONS)[number][] }) =>
+    call('POST /v1/api-keys', { body })
+  const { id } = await create({ name, permissions: [...KEY_PERMISSIONS] })
+  const soon = await create({ name: 'Storefront', permissions: ['catalog.read'] })
+  const expired = await create({ name: 'Old storefront', permissions: ['catalog.read'] })
+  const revoked = await create({ name: 'Pushed by mistake', permissions: ['catalog.read'] })
+  await call('POST /v1/api-keys/{id}/rotate', { params: { id: soon.id }, body: { overlap_seconds: 604_800 } })
+  await call('DELETE /v1/api-keys/{id}', { params: { id: revoked.id } })
+  await sql`update app.api_keys set last_used_at = now() - interval '3 hours' where id = ${id}`
+  await sql`update app.api_keys set expires_at = now() + interval '8 days' where id = ${soon.id}`
+  await sql`
+    update app.api_keys set created_at = now() - interval '90 days', expires_at = now() - interval '1 day' where id = ${expired.id}`
+  return id
 }
 
 async function connect({ vendors: [vendor] }: StackInfo, { call }: SignedIn, label: string | null): Promise<string> {

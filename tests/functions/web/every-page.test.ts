@@ -275,6 +275,9 @@ it.each(views)('%s has the headers of every page, and escapes names', async (_ro
   expect(answer.body).toMatch(/^<!doctype html>\n<html lang="en">/)
 })
 
+/** Who is removed, and then the API keys that they created. */
+const READS_TWICE = new Set(['/s/{slug}/members/{id}/remove'])
+
 it.each(ofSession(views).filter(([, page]) => !isFile(page)))(
   '%s escapes each text of the API, in one call of it',
   async (_route, page) => {
@@ -289,7 +292,7 @@ it.each(ofSession(views).filter(([, page]) => !isFile(page)))(
       return Response.json(path === '/v1/auth/session' ? me : withMarkup(example, schema), { headers: brought })
     })
     const answer = await owner.request(addressOf(page)).finally(() => web.breakApi(null))
-    expect(calls).toHaveLength(1)
+    expect(calls).toHaveLength(READS_TWICE.has(page.path) ? 2 : 1)
     expect([200, 303]).toContain(answer.status)
     if (answer.status === 200) expect(answer.body).toContain('&lt;img title=&quot;a&quot; id=&#39;b&#39;&gt;&amp;')
     expect(answer.body).not.toMatch(/<img|title="a"|id='b'/)

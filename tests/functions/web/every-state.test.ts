@@ -4,7 +4,7 @@ import { statesOf, VIEWS } from '#tests/browser/states/list.ts'
 import type { Made } from '#tests/browser/states/made.ts'
 
 const ID = '0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b'
-const shop = { slug: 'a-shop', owner: 'owner@a-shop.test', member: ID, role: '100', account: ID, run: ID }
+const shop = { slug: 'a-shop', owner: 'owner@a-shop.test', member: ID, role: '100', account: ID, run: ID, key: ID }
 const anything: Record<string, unknown> = new Proxy({}, { get: () => shop })
 // Every address names the same shop, member and so on.
 const made = { shops: anything, runs: anything, links: anything, members: anything } as unknown as Made

@@ -54,7 +54,7 @@ export const invite = page({
       }
     }
     const say = (who: string) =>
-      t.invitations.notices['invitation-sent']({ who, role: names.get(role) ?? role, shop: '' })
+      t.invitations.notices['invitation-sent']({ who, role: names.get(role) ?? role, shop: '', key: '' })
     if (refused.length > 0)
       throw new FormRefused(
         ...refused.map(({ address, message }) =>

@@ -1,4 +1,5 @@
 import { roleName } from '#shared/identity/role-names.ts'
+import type { Client, ReplyOf } from '#shared/client/client.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { html } from '#web/http/html.ts'
@@ -12,7 +13,7 @@ import { isOwn, type Member, nameOf } from '#web/pages/members/people.ts'
 export const confirmRemoval = page({
   route: 'GET /s/{slug}/members/{id}/remove',
   access: { permission: 'member.manage' },
-  load: ({ call, params }) => call('GET /v1/members/{id}', { params: { id: params.id } }),
+  load: ({ call, params }) => findLeaver(call, params.id),
   handle: async (context) => removalView(context, context.data),
 })
 
@@ -29,11 +30,24 @@ export const removeMember = page({
       ? redirect(shopPath(params.slug, '/invitations'), { notice: 'invitation-cancelled', about })
       : redirect(shopPath(params.slug, '/members'), { notice: 'member-removed', about })
   },
-  again: async (context) =>
-    removalView(context, await context.call('GET /v1/members/{id}', { params: { id: context.params.id } })),
+  again: async (context) => removalView(context, await findLeaver(context.call, context.params.id)),
 })
 
-function removalView(ui: ShopUi, member: Member): View {
+interface Leaver {
+  readonly member: Member
+  /** The live API keys that they created. Nothing revokes them silently. */
+  readonly keys: ReplyOf<'GET /v1/api-keys'>['data']
+}
+
+async function findLeaver(call: Client['call'], id: string): Promise<Leaver> {
+  const member = await call('GET /v1/members/{id}', { params: { id } })
+  const { id: userId } = member.user
+  if (userId === null) return { member, keys: [] }
+  const { data: keys } = await call('GET /v1/api-keys', { query: { status: 'live', created_by: userId, limit: 100 } })
+  return { member, keys }
+}
+
+function removalView(ui: ShopUi, { member, keys }: Leaver): View {
   const { members: texts } = ui.t
   const { tenant } = ui.session
   const isInvited = member.accepted_at === null
@@ -43,7 +57,8 @@ function removalView(ui: ShopUi, member: Member): View {
     title: words.title,
     content: confirmation(ui, {
       text: html`<p>${words.text}</p>
-<dl><dt>${texts.email}</dt><dd>${shownEmail(member.user.email)}</dd><dt>${texts.role}</dt><dd>${roleName(ui.language, member.role)}</dd></dl>`,
+<dl><dt>${texts.email}</dt><dd>${shownEmail(member.user.email)}</dd><dt>${texts.role}</dt><dd>${roleName(ui.language, member.role)}</dd></dl>
+${keys.length > 0 && html`<p>${texts.keysStay} <a href="${shopPath(tenant.slug, '/api-keys')}">${ui.t.apiKeys.navigation.label}</a></p><ul>${keys.map(({ name }) => html`<li>${name}</li>`)}</ul>`}`,
       to: shopPath(tenant.slug, `/members/${member.id}/remove`),
       label: words.confirm,
       back,
