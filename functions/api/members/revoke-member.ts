@@ -38,6 +38,6 @@ export const revokeMember = endpoint({
     })
     if (left) await invoking(sql, 'mail')`select app.mail_owners(${member.id})`
     else await enqueue(sql, 'mail', { template: 'membership-removed', user_id })
-    return okWithEtag({ ...member, revoked_at })
+    return okWithEtag({ ...member, second_factor: null, revoked_at })
   },
 })
