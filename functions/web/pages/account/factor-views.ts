@@ -22,7 +22,7 @@ const nameOf = ({ language }: Ui, { name }: Factor): string =>
 /** The factors of the person, what is left of the recovery codes, and which shops ask. `next`: where the person wanted to go. */
 export function factorsView(
   context: Ui,
-  { data, recovery_codes: codes, required_by: shops }: Factors,
+  { data, recovery_codes: codes, required_by: shops, reset }: Factors,
   next: string | null,
 ): View {
   const t = setUp[context.language]
@@ -30,7 +30,8 @@ export function factorsView(
   const start = (submit: string) => form(context, { to: `${BASE}/start`, fields: null, submit })
   return view({
     title: context.t.secondFactor.title,
-    content: html`${codes !== null && html`<p>${badge(t.codesLeft(codes.left), codes.left > FEW_CODES ? 'plain' : 'warn')} ${codes.left <= FEW_CODES && t.codesLow}</p>`}
+    content: html`${reset !== null && html`<p class="prose"><strong>${reset.effective_at === null ? t.resetWaits : t.resetOpen(absolute(context, reset.effective_at))}</strong> ${t.resetStop}</p>`}
+${codes !== null && html`<p>${badge(t.codesLeft(codes.left), codes.left > FEW_CODES ? 'plain' : 'warn')} ${codes.left <= FEW_CODES && t.codesLow}</p>`}
 ${address !== null && html`<p><a class="button" href="${address}">${t.goOn}</a></p>`}
 <p class="prose">${t.why}</p>
 ${isOn ? apps(context, data) : html`<p class="prose">${t.apps}</p>${start(t.setUp)}`}
