@@ -26,7 +26,9 @@ export function factorsView(
   next: string | null,
 ): View {
   const t = setUp[context.language]
-  const [isOn, address] = [data.length > 0, context.ownAddress(next ?? '')]
+  const isOn = data.length > 0
+  // Who is in no shop yet may have come because one asks for the second step.
+  const address = context.ownAddress(next ?? '') ?? (isOn && context.session?.tenant === null ? '/shops' : null)
   const start = (submit: string) => form(context, { to: `${BASE}/start`, fields: null, submit })
   return view({
     title: context.t.secondFactor.title,
