@@ -83,7 +83,7 @@ it('an instance that dies between the look at an open sign-in and its end costs 
   const before = await state()
   const runtime = service.authRuntime
   const asked = { client: { ip: '127.0.0.1', userAgent: null, requestId: null }, runtime }
-  const looking = { codes: codeLimits(asked), networkLimit: recoveryLimit(asked) }
+  const looking = { codes: codeLimits(asked), networkLimit: recoveryLimit(asked), credentialId: null }
   for (const method of ['totp', 'recovery_code', 'totp', 'totp'] as const)
     expect(
       await lookAtSignIn(runtime.database.call, tokenHashes(runtime, token), { method, ...looking }),
