@@ -1,4 +1,5 @@
 -- What users do with their own second factors. Each function takes the ticket of the session.
+-- It has more than 300 lines, because a noun has one file.
 set local role identity_owner;
 
 -- Returns the factors of the user of a live session, oldest first, each with what is left of the recovery codes. Without a factor it

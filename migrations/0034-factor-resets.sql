@@ -1,6 +1,7 @@
 -- Resets of second factors, for a person who lost the phone and the recovery codes. A manager of the person's only tenant vouches for them, or
 -- an operator does. The reset takes effect hours later, unless somebody who is the person cancels it: by the link of the mail, or by a proof of
 -- the factor. With the factors goes the password, so that the way back is the mailbox of the account.
+-- It has more than 300 lines, because a noun has one file.
 set local role identity_owner;
 
 create table app.factor_resets (
@@ -313,8 +314,7 @@ begin
 end
 $$;
 comment on function app.run_factor_reset is
-  'owner: identity_gate; proof: lease; callers: identity_worker; definer: deletes the factors of a user, which no login may; '
-  'long: what a reset ends is one list';
+  'owner: identity_gate; proof: lease; callers: identity_worker; definer: deletes the factors of a user, which no login may';
 
 -- For the job `maintain`: deletes up to p_batch resets that ended 30 days ago, and returns how many.
 create function app.delete_old_resets(p_batch integer) returns integer
