@@ -38,7 +38,7 @@ const MAX_START_KILOBYTES: Readonly<Record<string, number>> = {
   'vendor-accounts': 215,
   'sync-catalog': 190,
   // The digests of what the migrations make.
-  migrate: 225,
+  migrate: 240,
   'rotate-password': 230,
   // 253 kB before there was a second factor, which may add 14 kB. Other pages have added 3 kB since.
   web: 270,
