@@ -271,14 +271,15 @@ create trigger users_list_again after update of full_name, email on app.users
 
 -- Returns people of a ticket's tenant by name: members, former members, and who has an open invitation, by the address. An invited
 -- person has no user here: a tenant must not learn whether there is one. p_search finds those who have each of its words, in any order.
+-- p_second_factor finds the members who have a second factor, or who have none. Only of a present member a tenant learns whether they have one.
 -- p_counted adds to each row how many people there are, how many of them precede the page, and the position before the previous page.
 -- A query of a tenant's role would prove for each user that they are a member. Here the join with the memberships is the proof.
 -- It sets no tenant: nothing else runs in its transaction. Times are text, because the service sends them as text.
 create function app.list_members(
     p_ticket bytea, p_active boolean, p_revoked boolean, p_invited boolean, p_role text, p_search text, p_after text, p_after_id uuid,
-    p_most integer, p_counted boolean)
+    p_most integer, p_counted boolean, p_second_factor boolean default null)
   returns table (id uuid, user_id uuid, email text, full_name text, avatar_url text, disabled boolean,
-                 role_id integer, role_code text, role_label text, role_rank integer, invited_by uuid,
+                 role_id integer, role_code text, role_label text, role_rank integer, second_factor boolean, invited_by uuid,
                  accepted_at text, revoked_at text, created_at text, sort_key text,
                  total integer, preceding integer, previous_key text, previous_id uuid)
   language plpgsql stable security definer rows 50
@@ -315,11 +316,13 @@ begin
        where m.tenant_id = v_tenant and m.accepted_at is not null
          and case when m.revoked_at is null then p_active else p_revoked end
          and (p_role is null or r.code = p_role) and m.listed_as like all (v_words)
+         and (p_second_factor is null
+              or m.revoked_at is null and p_second_factor = exists (select from app.factors f where f.user_id = m.user_id))
       union all
       select app.folded(i.email), i.id
         from app.tokens i
         join app.roles r on r.id = i.role_id
-       where p_invited and i.tenant_id = v_tenant and i.purpose = 'invite' and i.consumed_at is null and i.role_id is not null
+       where p_invited and p_second_factor is null and i.tenant_id = v_tenant and i.purpose = 'invite' and i.consumed_at is null and i.role_id is not null
          and (p_role is null or r.code = p_role) and app.folded(i.email) collate "C" like all (v_words)
     ), counts as (
       select count(*)::integer as total, (count(*) filter (where (p.key collate "C", p.id) <= (p_after, p_after_id)))::integer as preceding
@@ -332,7 +335,9 @@ begin
          order by p.key collate "C" desc, p.id desc offset p_most - 1 limit 1) p on true;
   end if;
   return query
-    select l.id, l.user_id, l.email, l.full_name, l.avatar_url, l.disabled, l.role_id, l.code, l.label, l.rank, l.invited_by,
+    select l.id, l.user_id, l.email, l.full_name, l.avatar_url, l.disabled, l.role_id, l.code, l.label, l.rank,
+           case when l.accepted_at is not null and l.revoked_at is null then exists (select from app.factors f where f.user_id = l.user_id) end,
+           l.invited_by,
            l.accepted_at::text, l.revoked_at::text, l.created_at::text, l.key, v_total, v_preceding, v_previous_key, v_previous_id
       from ((select m.id, u.id as user_id, u.email::text, u.full_name::text, u.avatar_url, u.disabled_at is not null as disabled,
                     r.id as role_id, r.code, r.label::text, r.rank, m.invited_by, m.accepted_at, m.revoked_at, m.created_at, m.listed_as as key
@@ -343,6 +348,8 @@ begin
                 and case when m.revoked_at is null then p_active else p_revoked end
                 and (m.listed_as, m.id) > (p_after, p_after_id)
                 and (p_role is null or r.code = p_role) and m.listed_as like all (v_words)
+                and (p_second_factor is null
+                     or m.revoked_at is null and p_second_factor = exists (select from app.factors f where f.user_id = m.user_id))
               order by m.listed_as, m.id
               limit p_most)
             union all
@@ -350,7 +357,7 @@ begin
                     r.id, r.code, r.label::text, r.rank, i.invited_by, null, null, i.created_at, app.folded(i.email) collate "C"
                from app.tokens i
                join app.roles r on r.id = i.role_id
-              where p_invited and i.tenant_id = v_tenant and i.purpose = 'invite' and i.consumed_at is null and i.role_id is not null
+              where p_invited and p_second_factor is null and i.tenant_id = v_tenant and i.purpose = 'invite' and i.consumed_at is null and i.role_id is not null
                 and (app.folded(i.email) collate "C", i.id) > (p_after, p_after_id)
                 and (p_role is null or r.code = p_role) and app.folded(i.email) collate "C" like all (v_words)
               order by app.folded(i.email) collate "C", i.id

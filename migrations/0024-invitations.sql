@@ -258,10 +258,11 @@ comment on function app.remail_invitation is
   'owner: identity_gate; proof: lease; callers: identity_mailer; definer: finds an invitation of any tenant by the address of a mail';
 
 -- Returns the invitation of a token, open or accepted. Returns no row when its tenant is not open, or the user of the address is
--- disabled and has not accepted it. Also returns whether the user of the address is a member of the tenant now.
+-- disabled and has not accepted it. Also returns whether the user of the address is a member of the tenant now, and whether the tenant asks
+-- the role for a second factor, now or later.
 create function app.find_invitation(p_token_hash bytea, p_previous bytea)
   returns table (tenant_id uuid, slug text, legal_name text, role_code text, role_label text, email text, consumed boolean,
-                 account_exists boolean, is_member boolean, inviter_name text, inviter_email text)
+                 account_exists boolean, is_member boolean, inviter_name text, inviter_email text, second_factor_required boolean)
   language plpgsql stable security definer rows 1
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -273,7 +274,8 @@ begin
            u.id is not null,
            exists (select from app.memberships m
                     where m.tenant_id = t.id and m.user_id = u.id and m.accepted_at is not null and m.revoked_at is null),
-           inviter.full_name::text, inviter.email::text
+           inviter.full_name::text, inviter.email::text,
+           app.second_factor_from(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions) is not null
       from app.tokens i
       join app.tenants t on t.id = i.tenant_id and t.deleted_at is null and app.is_open(t.status)
       join app.roles r on r.id = i.role_id

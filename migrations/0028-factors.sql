@@ -1,6 +1,7 @@
 -- Second factors: authenticator apps and passkeys, the drafts that they are set up from, and the challenges of passkeys that were used.
 -- A factor belongs to a user, not to a tenant. No login reads these tables. A secret in them is sealed with the factor key, which is not in
 -- the database.
+-- It has more than 300 lines, because a noun has one file.
 set local role identity_owner;
 
 create table app.factors (

@@ -136,14 +136,18 @@ declare
   v_counted record;
   v_proven boolean;
 begin
-  v_session := app.enter_factors(p_ticket);
   if p_code is not null then
+    perform app.check_ticket(p_ticket, 'session');
+    -- Before it locks open sign-ins, as in app.look_at_sign_in.
     v_counted := app.count_attempt(p_network_limit);
     if not v_counted.allowed then
       v_refused.refused_by := 'second-factor-ip';
       v_refused.retry_after_seconds := v_counted.retry_after_seconds;
       return v_refused;
     end if;
+  end if;
+  v_session := app.enter_factors(p_ticket);
+  if p_code is not null then
     v_proven := app.accept_recovery_code(v_session.user_id, p_code, p_code_previous, p_source);
   elsif p_step is not null then
     v_proven := app.accept_code(v_session.user_id, p_factor, p_step, p_witness);

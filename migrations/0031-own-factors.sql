@@ -1,4 +1,5 @@
 -- What users do with their own second factors. Each function takes the ticket of the session.
+-- It has more than 300 lines, because a noun has one file.
 set local role identity_owner;
 
 -- Returns the factors of the user of a live session, oldest first, each with what is left of the recovery codes. Without a factor it
@@ -283,7 +284,8 @@ comment on function app.rename_factor is
   'owner: identity_gate; proof: ticket; callers: identity_auth; definer: writes a factor, which no login may';
 
 -- Removes a factor of a ticket's user, and ends their other sessions. Without a factor left, the session has one factor, and recovery codes,
--- drafts and open sign-ins are void. Returns false for another id. Raises TN429 for the last factor while a tenant asks for one.
+-- drafts and open sign-ins are void. Returns false for another id. Raises TN429 for the last factor while a tenant asks for one, and of a user
+-- without a password.
 create function app.remove_factor(p_ticket bytea, p_factor uuid, p_step_up_seconds integer, p_source app.source) returns boolean
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
@@ -300,8 +302,9 @@ begin
     return false;
   end if;
   if not exists (select from app.factors f where f.user_id = v_session.user_id)
-     and exists (select from app.second_factor_of_tenants(v_session.user_id)) then
-    raise exception 'a tenant asks for a second factor' using errcode = 'TN429';
+     and (exists (select from app.second_factor_of_tenants(v_session.user_id))
+          or exists (select from app.users u where u.id = v_session.user_id and u.password_hash is null)) then
+    raise exception 'a tenant asks for a second factor, or the user has no password' using errcode = 'TN429';
   end if;
   perform app.end_sessions_of(v_session.user_id, null, v_session.id, 'session.revoked', p_source);
   if not exists (select from app.factors f where f.user_id = v_session.user_id) then

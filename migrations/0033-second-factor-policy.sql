@@ -98,4 +98,19 @@ end
 $$;
 comment on function app.members_asked_for_a_factor is 'callers: identity_gate';
 
-select app.give('app.change_second_factor_policy', 'app.announce_second_factor', 'app.members_asked_for_a_factor');
+-- Returns whether a present member of the transaction's tenant has a second factor, and null for anybody else.
+create function app.has_second_factor(p_user uuid) returns boolean
+  language plpgsql stable security definer
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+begin
+  return (select exists (select from app.factors f where f.user_id = m.user_id)
+            from app.memberships m
+           where m.tenant_id = (select app.current_tenant()) and m.user_id = p_user and m.accepted_at is not null and m.revoked_at is null);
+end
+$$;
+comment on function app.has_second_factor is
+  'owner: identity_gate; proof: scope; callers: identity_app; definer: reads factors, which no login may';
+
+select app.give('app.has_second_factor', 'app.change_second_factor_policy', 'app.announce_second_factor', 'app.members_asked_for_a_factor');

@@ -1,6 +1,7 @@
 -- Resets of second factors, for a person who lost the phone and the recovery codes. A manager of the person's only tenant vouches for them, or
 -- an operator does. The reset takes effect hours later, unless somebody who is the person cancels it: by the link of the mail, or by a proof of
 -- the factor. With the factors goes the password, so that the way back is the mailbox of the account.
+-- It has more than 300 lines, because a noun has one file.
 set local role identity_owner;
 
 create table app.factor_resets (
@@ -248,6 +249,24 @@ $$;
 comment on function app.find_reset_cancellation is
   'owner: identity_gate; proof: token hash; callers: identity_auth; definer: finds a token by its hash, and reads its user';
 
+-- Returns the open reset of the user of a live session, or no row.
+create function app.own_reset(p_ticket bytea) returns table (requested_at timestamptz, effective_at timestamptz)
+  language plpgsql stable security definer rows 1
+  set search_path = pg_catalog, pg_temp
+  set client_min_messages = warning
+  as $$
+#variable_conflict use_column
+begin
+  return query
+    select r.requested_at, r.effective_at
+      from app.check_ticket(p_ticket, 'session') ticket
+      cross join lateral app.live_session(ticket.session_id) l
+      join app.factor_resets r on r.user_id = l.user_id and r.cancelled_at is null and r.done_at is null;
+end
+$$;
+comment on function app.own_reset is
+  'owner: identity_gate; proof: ticket; callers: identity_auth; definer: reads a table that no login reaches';
+
 -- Runs the reset of a leased job when its time has come: deletes the factors, codes and drafts of the user, ends their sessions and open
 -- sign-ins, takes their password, and mails a link for a new one. Returns whether it did: not for a reset that has ended, or has another time. One
 -- whose manager may no longer vouch waits for an operator from now on. Raises TN403 without a lease that has not ended.
@@ -295,8 +314,7 @@ begin
 end
 $$;
 comment on function app.run_factor_reset is
-  'owner: identity_gate; proof: lease; callers: identity_worker; definer: deletes the factors of a user, which no login may; '
-  'long: what a reset ends is one list';
+  'owner: identity_gate; proof: lease; callers: identity_worker; definer: deletes the factors of a user, which no login may';
 
 -- For the job `maintain`: deletes up to p_batch resets that ended 30 days ago, and returns how many.
 create function app.delete_old_resets(p_batch integer) returns integer
@@ -325,4 +343,4 @@ comment on table app.factor_resets is
 
 select app.give(
   'app.may_vouch', 'app.audit_reset', 'app.announce_reset', 'app.end_reset', 'app.request_factor_reset', 'app.operate_factor_reset',
-  'app.operate_reset_cancellation', 'app.cancel_factor_reset', 'app.find_reset_cancellation', 'app.run_factor_reset', 'app.delete_old_resets');
+  'app.operate_reset_cancellation', 'app.cancel_factor_reset', 'app.find_reset_cancellation', 'app.own_reset', 'app.run_factor_reset', 'app.delete_old_resets');

@@ -13,7 +13,9 @@ export function violation(error: unknown): Problem | null {
     case 'TN427':
       return new Problem('second-factor-required')
     case 'TN429':
-      return new Problem('last-factor', { detail: 'A tenant of the user asks for a second factor.' })
+      return new Problem('last-factor', {
+        detail: 'A tenant of the user asks for a second factor, or the user has no password.',
+      })
     case 'TN428':
       return new Problem('step-up-required')
     case 'TN430':

@@ -21,6 +21,10 @@ export const Member = v.pipe(
       disabled: v.boolean(),
     }),
     role: Role,
+    second_factor: v.pipe(
+      v.nullable(v.boolean()),
+      v.description('Whether the person has a second factor. Null for invited persons and former members.'),
+    ),
     invited_by: v.nullable(Id),
     accepted_at: v.nullable(Timestamp),
     revoked_at: v.nullable(Timestamp),
@@ -64,6 +68,7 @@ export const invitedMember = ({ id, email, role, invited_by, created_at }: Invit
   id,
   user: { id: null, email, full_name: null, avatar_url: null, disabled: false },
   role,
+  second_factor: null,
   invited_by,
   accepted_at: null,
   revoked_at: null,

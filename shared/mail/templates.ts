@@ -1,6 +1,7 @@
 import type { Device } from '#shared/schema/device.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
-import { COMMON_TEXTS, MAIL_TEXTS, type Words } from '#shared/mail/texts.ts'
+import { COMMON_TEXTS } from '#shared/mail/common-texts.ts'
+import { MAIL_TEXTS, type Words } from '#shared/mail/texts.ts'
 import { timeIn, timeUntil } from '#shared/mail/times.ts'
 import type { FactorChange, KeyReason } from '#shared/queue/kinds.ts'
 import type { Language } from '#shared/schema/language.ts'

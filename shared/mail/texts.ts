@@ -1,4 +1,3 @@
-import type { Device } from '#shared/schema/device.ts'
 import type { EmailMessage } from '#shared/mail/email-message.ts'
 import { FACTOR_CHANGES } from '#shared/mail/factor-changes.ts'
 import type { FactorChange, KeyReason } from '#shared/queue/kinds.ts'
@@ -338,32 +337,3 @@ const es: MailTexts = {
 
 /** The texts of the mails. One that is missing in a language does not compile. */
 export const MAIL_TEXTS: Readonly<Record<Language, MailTexts>> = { en, es }
-
-const device =
-  (other: string, on: (browser: string, system: string) => string) =>
-  ({ browser, system }: Device): string | null => {
-    if (system === null) return browser
-    return on(browser ?? other, system)
-  }
-
-/** What every mail says. `device` is null for a device of which nothing is known. */
-export const COMMON_TEXTS = {
-  en: {
-    greeting: (name: string) => `Hello ${name},`,
-    fallback: 'Or open this address:',
-    sent: (platform: string, account: string) => `${platform} sent this email to ${account}.`,
-    support: 'Help',
-    supportBy: (address: string) => `Help: reply to this email, or write to ${address}`,
-    privacy: 'Privacy',
-    device: device('a program', (browser, system) => `${browser} on ${system}`),
-  },
-  es: {
-    greeting: (name: string) => `Hola, ${name}:`,
-    fallback: 'O abra esta dirección:',
-    sent: (platform: string, account: string) => `${platform} envió este correo a ${account}.`,
-    support: 'Ayuda',
-    supportBy: (address: string) => `Ayuda: responda a este correo o escriba a ${address}`,
-    privacy: 'Privacidad',
-    device: device('un programa', (browser, system) => `${browser} en ${system}`),
-  },
-} satisfies Readonly<Record<Language, unknown>>

@@ -9,24 +9,24 @@ const DEFAULT_MAX_KILOBYTES = 500
 const MAX_KILOBYTES: Readonly<Record<string, number>> = {
   'audit-log': 380,
   'audit-sign-ins': 350,
-  auth: 1200,
+  auth: 1560,
   authorize: 355,
   catalog: 630,
   'deliver-mail': 465,
   maintain: 350,
   measure: 350,
   members: 640,
-  migrate: 410,
+  migrate: 495,
   'not-found': 370,
-  openapi: 690,
-  operate: 620,
+  openapi: 795,
+  operate: 745,
   'probe-sign-in': 295,
   'publish-events': 380,
   'record-bounces': 350,
   'sync-catalog': 560,
   'vendor-accounts': 715,
   'verify-vendors': 550,
-  web: 540,
+  web: 620,
 }
 
 /** The bytes that a start compiles: index.js and the files that it imports. The others are compiled when they are first needed. */
@@ -38,7 +38,7 @@ const MAX_START_KILOBYTES: Readonly<Record<string, number>> = {
   'vendor-accounts': 215,
   'sync-catalog': 190,
   // The digests of what the migrations make.
-  migrate: 225,
+  migrate: 240,
   'rotate-password': 230,
   // 253 kB before there was a second factor, which may add 14 kB. Other pages have added 3 kB since.
   web: 270,

@@ -14,7 +14,7 @@ it('shows and hides a password by a button, sends it hidden, and has no button w
   const context = await openWindow(chromium, stack.web_url, { scripts: true })
   const page = await context.newPage()
   await page.goto('/sign-in')
-  await page.getByLabel('Email address').fill('sales@acme.test')
+  await page.getByLabel('Email address').fill('designer@acme.test')
   await page.getByLabel('Password').fill(SEED_PASSWORD)
   const type = () => page.locator('#field-password').getAttribute('type')
   expect(await type()).toBe('password')
@@ -30,7 +30,7 @@ it('shows and hides a password by a button, sends it hidden, and has no button w
   const other = await plain.newPage()
   await other.goto('/sign-in')
   expect(await other.getByRole('button', { name: 'Show' }).count()).toBe(0)
-  await signIn(other, 'sales@acme.test')
+  await signIn(other, 'designer@acme.test')
   await plain.close()
 })
 

@@ -1,6 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startSecretsManager } from '#infra/local/aws/secrets-manager.ts'
+import { endpoint } from '#shared/http/endpoint.ts'
+import { routeGroup } from '#shared/http/group.ts'
+import { lambda } from '#shared/http/lambda.ts'
+import { noContent } from '#shared/http/reply.ts'
 import { openRuntime, TOKEN_SECRETS_TTL_MS } from '#shared/lambda/runtime.ts'
+import { gatewayEvent } from '#tests/support/event.ts'
+import { lambdaContext } from '#tests/support/lambda-context.ts'
 
 const long = (name: string) => `${name} that only this test uses`
 const BEFORE = { pepper: long('a pepper'), mail_key: long('a mail key') }
@@ -12,6 +18,8 @@ const CHANGED = {
 }
 const AFTER = { pepper: CHANGED.pepper, mail_key: BEFORE.mail_key }
 const open = () => openRuntime({ needs: ['pepper', 'mail-key'] })
+
+const FACTOR_KEY = long('a factor key')
 
 const secrets: Record<string, string> = {}
 /** Stores the fields of each secret, as an operator does. */
@@ -35,6 +43,7 @@ beforeAll(async () => {
   vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'test')
   vi.stubEnv('PEPPER_SECRET_ID', 'pepper')
   vi.stubEnv('MAIL_KEY_SECRET_ID', 'mail_key')
+  vi.stubEnv('FACTOR_KEY_SECRET_ID', 'factor_key')
 })
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'] })
@@ -104,5 +113,46 @@ describe('the pepper and the mail key', () => {
   it.each(['pepper_previous', 'mail_key_previous'])('rejects a %s that is too short', async (name) => {
     hold({ ...BEFORE, [name]: 'short' })
     await expect(open().open()).rejects.toThrow(name)
+  })
+})
+
+describe('the factor key', () => {
+  const factors = endpoint({
+    route: 'GET /v1/factors',
+    access: 'anyone',
+    summary: 'A test',
+    needs: ['factor-key'],
+    handle: async ({ runtime }) => {
+      expect(runtime.factorKey).toBe(FACTOR_KEY)
+      return noContent()
+    },
+  })
+  const group = routeGroup({ name: 'test', bodyLimitBytes: 1, endpoints: [factors] })
+  const started = () => {
+    const handle = lambda(group, openRuntime(group))
+    return async () => (await handle(gatewayEvent({ route: 'GET /v1/factors' }), lambdaContext)).statusCode
+  }
+
+  it('is read at a start: without it a new instance answers 503, never 401, and one that has it goes on', async () => {
+    secrets['factor_key'] = JSON.stringify({ factor_key: FACTOR_KEY })
+    const warm = started()
+    expect(await warm()).toBe(204)
+    delete secrets['factor_key']
+    wait(TOKEN_SECRETS_TTL_MS)
+    const cold = started()
+    expect([await warm(), await cold(), await cold(), await warm()]).toEqual([204, 503, 503, 204])
+    secrets['factor_key'] = JSON.stringify({ factor_key: FACTOR_KEY })
+    expect(await cold()).toBe(204)
+  })
+
+  it('is read again with its previous value during a change', async () => {
+    secrets['factor_key'] = JSON.stringify({ factor_key: FACTOR_KEY })
+    const source = openRuntime(group)
+    const runtime = await source.open()
+    expect(runtime).toMatchObject({ factorKey: FACTOR_KEY })
+    secrets['factor_key'] = JSON.stringify({ factor_key: long('the next factor key'), factor_key_previous: FACTOR_KEY })
+    wait(TOKEN_SECRETS_TTL_MS)
+    await source.open()
+    expect(runtime).toMatchObject({ factorKey: long('the next factor key'), factorKeyPrevious: FACTOR_KEY })
   })
 })

@@ -103,6 +103,8 @@ const newMember: Maker = async (service, slug) => {
     role: 'viewer',
     slugs: [slug],
   })
+  // So that a manager can report a lost phone.
+  await giveFactor(service, userId)
   const [row] = await service.database.admin<Ids[]>`select id from app.memberships where user_id = ${userId}`
   return row ?? { id: '' }
 }
@@ -124,14 +126,21 @@ const newSession: Maker = async (service, slug) => {
   return { id }
 }
 
-const newFactor: Maker = async (service, slug) => {
-  made += 1
-  const userId = await createUser(service.database.admin, { email: `made${made}x@${slug}.test`, slugs: [slug] })
-  const [row] = await service.database.admin<Ids[]>`
+/** Gives a user a password and an authenticator app of which nobody knows the secret. */
+async function giveFactor({ database: { admin } }: TestService, userId: string): Promise<Ids> {
+  await admin`
+    update app.users set password_hash = (select password_hash from app.users where email = 'owner@acme.test') where id = ${userId}`
+  const [row] = await admin<Ids[]>`
     insert into app.factors (id, user_id, kind, name, key_id, witness_hash, sealed_secret, last_step)
     values (gen_random_uuid(), ${userId}, 'totp', 'Made', gen_random_uuid(), sha256('made'), 'made', 0)
     returning id`
   return row ?? { id: '' }
+}
+
+const newFactor: Maker = async (service, slug) => {
+  made += 1
+  const email = `made${made}x@${slug}.test`
+  return giveFactor(service, await createUser(service.database.admin, { email, slugs: [slug] }))
 }
 
 const newStyle: Maker = async (service, slug) => {

@@ -98,6 +98,17 @@ export const ownFactors = (call: TicketRun, ticket: Ticket, rpId: string | undef
         from app.own_factors(${bytes}, ${rpId ?? null})`,
   )
 
+/** Returns the open reset of the user's second factor, or null. */
+export async function ownReset(
+  call: TicketRun,
+  ticket: Ticket,
+): Promise<{ requested_at: string; effective_at: string | null } | null> {
+  const [row] = await ticket.present(
+    (bytes) => call<{ requested_at: string; effective_at: string | null }>`select * from app.own_reset(${bytes})`,
+  )
+  return row ?? null
+}
+
 /** Makes a draft in place of an earlier one. Returns when it expires. */
 export async function makeDraft(
   call: TicketRun,

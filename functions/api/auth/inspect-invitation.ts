@@ -28,6 +28,10 @@ export const inspectInvitation = endpoint({
     account_exists: v.boolean(),
     consumed: v.pipe(v.boolean(), v.description('Whether the invitation was accepted before.')),
     inviter: v.nullable(Inviter),
+    second_factor_required: v.pipe(
+      v.boolean(),
+      v.description('Whether the tenant asks the role for a second factor, now or later.'),
+    ),
   }),
   problems: ['token-invalid'],
   limits: tokenLimits,
@@ -45,8 +49,18 @@ export const inspectInvitation = endpoint({
       consumed,
       inviter_name,
       inviter_email,
+      second_factor_required,
     } = invitation
     const inviter = inviter_email === null ? null : { full_name: inviter_name, email: inviter_email }
-    return ok({ tenant: { slug, legal_name }, email, role, role_label, account_exists, consumed, inviter })
+    return ok({
+      tenant: { slug, legal_name },
+      email,
+      role,
+      role_label,
+      account_exists,
+      consumed,
+      inviter,
+      second_factor_required,
+    })
   },
 })

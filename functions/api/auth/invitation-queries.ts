@@ -19,6 +19,8 @@ export interface FoundInvitation {
   readonly inviter_name: string | null
   /** The verified address of the inviter. Null when the platform invites. */
   readonly inviter_email: string | null
+  /** Whether the tenant asks the role for a second factor, now or later. */
+  readonly second_factor_required: boolean
 }
 
 /** Returns the invitation of a token. Returns null when its tenant is not open, or it is open and its user is disabled. */

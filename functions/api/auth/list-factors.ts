@@ -5,7 +5,7 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Id } from '#shared/schema/id.ts'
 import { Timestamp } from '#shared/schema/timestamp.ts'
-import { ownFactors } from './factor-queries.ts'
+import { ownFactors, ownReset } from './factor-queries.ts'
 import { Factor } from './factor.ts'
 import { listTenants } from './session-queries.ts'
 
@@ -17,11 +17,13 @@ export const listFactors = endpoint({
   access: 'session',
   summary: 'List the second factors of the user, and what is left of the recovery codes',
   description:
-    '`recovery_codes` is null for a user without a factor. `required_by`: the tenants that ask for a second factor.',
+    '`recovery_codes` is null for a user without a factor. `required_by`: the tenants that ask for a second factor. `reset`: the open request to remove the factors. ' +
+    'Without `effective_at`, an operator must confirm it.',
   reply: v.object({
     data: v.array(Factor),
     recovery_codes: v.nullable(v.object({ left: Count, created_at: v.nullable(Timestamp) })),
     required_by: v.array(v.object({ tenant: v.object({ id: Id, slug: Name, legal_name: Name }), from: Timestamp })),
+    reset: v.nullable(v.object({ requested_at: Timestamp, effective_at: v.nullable(Timestamp) })),
   }),
   async handle({ call, principal, runtime }) {
     const rows = await ownFactors(call, principal.ticket, relyingParty(runtime.config)?.rpId)
@@ -33,6 +35,7 @@ export const listFactors = endpoint({
       ({ tenant_id: id, slug, legal_name, second_factor_from: from }) =>
         from === null ? [] : [{ tenant: { id, slug, legal_name }, from }],
     )
-    return ok({ data, recovery_codes: data.length === 0 ? null : codes, required_by: asking })
+    const reset = await ownReset(call, principal.ticket)
+    return ok({ data, recovery_codes: data.length === 0 ? null : codes, required_by: asking, reset })
   },
 })

@@ -14,6 +14,8 @@ export interface MemberSearch {
   readonly statuses: readonly MemberStatus[]
   readonly role: string | null
   readonly q: string | null
+  /** Whether they have a second factor. Null: with and without. */
+  readonly secondFactor: boolean | null
   readonly after: Key | null
   readonly limit: number
   /** Whether to count the people of the search, and to find the previous page. */
@@ -39,13 +41,13 @@ export function searchMembers(
   ticket: Ticket,
   search: MemberSearch,
 ): Promise<{ rows: ListRow<Member>[]; counts: Counts }> {
-  const { statuses, role, q, after, limit, counted } = search
+  const { statuses, role, q, secondFactor, after, limit, counted } = search
   const [keyAfter, idAfter] = after ?? FIRST
   const has = (status: MemberStatus) => statuses.includes(status)
   return ticket.present(async (bytes) => {
     const rows = await call<MemberRow>`
       select * from app.list_members(${bytes}, ${has('active')}, ${has('revoked')}, ${has('invited')}, ${role}, ${q},
-                                     ${keyAfter}, ${idAfter}, ${limit + 1}, ${counted})`
+                                     ${keyAfter}, ${idAfter}, ${limit + 1}, ${counted}, ${secondFactor}::boolean)`
     return {
       rows: rows.map((row): ListRow<Member> => ({ item: memberOf(row), key: [row.sort_key, row.id] })),
       counts: countsOf(rows[0]),
@@ -65,7 +67,7 @@ function countsOf(row: MemberRow | undefined): Counts {
 
 const NOBODY = { total: 0, preceding: 0, previous_key: null, previous_id: null }
 
-interface MemberRow extends Omit<Member['user'], 'id'>, Pick<Member, 'id' | 'invited_by'> {
+interface MemberRow extends Omit<Member['user'], 'id'>, Pick<Member, 'id' | 'second_factor' | 'invited_by'> {
   readonly user_id: string | null
   readonly role_id: number
   readonly role_code: string
@@ -93,6 +95,7 @@ const memberOf = (row: MemberRow): Member => ({
     disabled: row.disabled,
   },
   role: { id: row.role_id, code: row.role_code, label: row.role_label, rank: row.role_rank },
+  second_factor: row.second_factor,
   invited_by: row.invited_by,
   accepted_at: timeOrNull(row.accepted_at),
   revoked_at: timeOrNull(row.revoked_at),
@@ -106,7 +109,7 @@ export async function findMember(sql: TenantTransaction, id: string): Promise<Me
            json_build_object('id', u.id, 'email', u.email, 'full_name', u.full_name,
                               'avatar_url', u.avatar_url, 'disabled', u.disabled_at is not null) as user,
            json_build_object('id', r.id, 'code', r.code, 'label', r.label, 'rank', r.rank) as role,
-           m.invited_by, m.accepted_at, m.revoked_at, m.created_at
+           app.has_second_factor(u.id) as second_factor, m.invited_by, m.accepted_at, m.revoked_at, m.created_at
       from app.memberships m
       join app.users u on u.id = m.user_id
       join app.roles r on r.id = m.role_id

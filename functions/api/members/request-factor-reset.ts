@@ -18,6 +18,8 @@ export const requestFactorReset = endpoint({
   access: { permission: 'member.manage', transactions: 'by call', stepUp: true },
   summary:
     'Vouch for a member who lost the phone and the recovery codes. The second factor is removed hours later, unless it is cancelled',
+  // While a reset is open, another request changes nothing.
+  repeatable: true,
   needs: ['invoke:deliver-mail'],
   reply: Member,
   async handle(context) {

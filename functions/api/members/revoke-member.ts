@@ -52,6 +52,6 @@ export const revokeMember = endpoint({
     })
     if (left) await invoking(sql, 'mail')`select app.mail_owners(${member.id})`
     else await enqueue(sql, 'mail', { template: 'membership-removed', user_id })
-    return revoked({ ...member, revoked_at })
+    return revoked({ ...member, second_factor: null, revoked_at })
   },
 })

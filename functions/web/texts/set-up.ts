@@ -24,6 +24,10 @@ const en = {
   setUpNew: 'Set up a new app',
   requiredBy: 'Shops that ask for a second step',
   requiredFrom: (shop: string, at: string) => `${shop}: from ${at}`,
+  resetOpen: (at: string) => `Somebody asked to remove your second step and your password. It happens on ${at}.`,
+  resetWaits:
+    'Somebody asked to remove your second step and your password. The people who run the platform must confirm it.',
+  resetStop: 'To stop it, open the link in our email, or sign in again with your second step.',
   goOn: 'Continue to the page that you wanted',
   appTitle: 'Set up your authenticator app',
   appText: 'When you finish, your password alone does not sign you in any more. Your other sessions end.',
@@ -76,6 +80,10 @@ const es: typeof en = {
   setUpNew: 'Configurar una aplicación nueva',
   requiredBy: 'Tiendas que piden un segundo paso',
   requiredFrom: (shop, at) => `${shop}: desde ${at}`,
+  resetOpen: (at) => `Alguien pidió quitar su segundo paso y su contraseña. Ocurrirá el ${at}.`,
+  resetWaits:
+    'Alguien pidió quitar su segundo paso y su contraseña. Quienes administran la plataforma deben confirmarlo.',
+  resetStop: 'Para impedirlo, abra el enlace de nuestro correo o inicie sesión otra vez con su segundo paso.',
   goOn: 'Continuar a la página que quería abrir',
   appTitle: 'Configure su aplicación de autenticación',
   appText: 'Cuando termine, su contraseña sola ya no bastará para iniciar sesión. Sus demás sesiones terminarán.',

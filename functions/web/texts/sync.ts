@@ -1,41 +1,7 @@
 import type { SYNC_ERRORS } from '#shared/suppliers/sync-run.ts'
 
 const en = {
-  title: (vendor: string) => `Sync of ${vendor}`,
   runs: 'Latest syncs',
-  noneTitle: 'No syncs yet',
-  none: 'Start the sync of a vendor account. It reads the products and prices of the vendor into the catalog.',
-  run: 'Vendor',
-  state: 'Status',
-  states: { queued: 'Waiting', running: 'Running', succeeded: 'Finished', failed: 'Failed' },
-  looked: 'As of',
-  loadAgain: 'Load again',
-  account: 'Account',
-  listing: 'We are asking the vendor for its list of products.',
-  progress: (done: string, total: string) => `${done} of ${total} products read`,
-  readTitle: 'What it read',
-  products: 'Products',
-  variants: 'Colors and sizes',
-  prices: 'Prices',
-  changedTitle: 'What it changed',
-  added: 'New',
-  dearer: 'Dearer',
-  cheaper: 'Cheaper',
-  withdrawn: 'Withdrawn',
-  unresolved: 'Unknown sizes',
-  unresolvedText:
-    'The vendor writes these sizes in a way that the catalog does not know. Their products are in the catalog, under the size as the vendor writes it.',
-  others: (count: string) => `and ${count} more`,
-  nextTitle: 'What next?',
-  inCatalog: 'The products and prices are in the catalog now. Use them in:',
-  again: 'Sync again',
-  withheldTitle: 'Most products are gone',
-  withheld: (count: string) =>
-    `The vendor no longer lists ${count} SKUs, most of those that you have. We kept them, because the list may be incomplete. If it is right, sync again and withdraw them.`,
-  withdrawMost: 'Sync again and withdraw them',
-  begun: 'Started',
-  finished: 'Finished',
-  back: 'All vendor accounts',
   errors: {
     'vendor-rejected': 'The vendor refused the credentials. Replace the key of the account.',
     'vendor-unreachable': 'The vendor could not be reached. Try again later.',
@@ -49,41 +15,7 @@ const en = {
 }
 
 const es: typeof en = {
-  title: (vendor) => `Sincronización de ${vendor}`,
   runs: 'Últimas sincronizaciones',
-  noneTitle: 'Todavía no hay sincronizaciones',
-  none: 'Inicie la sincronización de una cuenta. Lee los productos y precios del proveedor en el catálogo.',
-  run: 'Proveedor',
-  state: 'Estado',
-  states: { queued: 'En espera', running: 'En curso', succeeded: 'Terminada', failed: 'Fallida' },
-  looked: 'Última consulta:',
-  loadAgain: 'Cargar de nuevo',
-  account: 'Cuenta',
-  listing: 'Estamos pidiendo al proveedor su lista de productos.',
-  progress: (done, total) => `${done} de ${total} productos leídos`,
-  readTitle: 'Lo que leyó',
-  products: 'Productos',
-  variants: 'Colores y tallas',
-  prices: 'Precios',
-  changedTitle: 'Lo que cambió',
-  added: 'Nuevos',
-  dearer: 'Más caros',
-  cheaper: 'Más baratos',
-  withdrawn: 'Retirados',
-  unresolved: 'Tallas desconocidas',
-  unresolvedText:
-    'El proveedor escribe estas tallas de un modo que el catálogo no conoce. Sus productos están en el catálogo, con la talla como la escribe el proveedor.',
-  others: (count) => `y ${count} más`,
-  nextTitle: '¿Y ahora?',
-  inCatalog: 'Los productos y precios ya están en el catálogo. Úselos en:',
-  again: 'Sincronizar de nuevo',
-  withheldTitle: 'Falta la mayoría de los productos',
-  withheld: (count) =>
-    `El proveedor ya no ofrece ${count} SKU, la mayoría de los que usted tiene. Los conservamos, porque la lista puede estar incompleta. Si es correcta, sincronice de nuevo y retírelos.`,
-  withdrawMost: 'Sincronizar de nuevo y retirarlos',
-  begun: 'Inicio',
-  finished: 'Fin',
-  back: 'Todas las cuentas de proveedores',
   errors: {
     'vendor-rejected': 'El proveedor rechazó las credenciales. Sustituya la clave de la cuenta.',
     'vendor-unreachable': 'No se pudo contactar con el proveedor. Inténtelo más tarde.',
@@ -96,4 +28,5 @@ const es: typeof en = {
   },
 }
 
+/** What the front end says of syncs outside of their pages. */
 export const sync = { en, es }

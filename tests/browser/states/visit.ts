@@ -81,8 +81,8 @@ async function send(page: Page, { to, values = {}, old }: Sent, made: Made): Pro
   )
   const [response] = await Promise.all([
     page.waitForResponse((answer) => answer.request().isNavigationRequest() && answer.status() !== 303),
+    page.waitForEvent('load'),
     form.evaluate((element) => (element as unknown as Form).submit()),
   ])
-  await page.waitForLoadState()
   return response
 }

@@ -98,6 +98,18 @@ describe('a manager who vouches for a member', () => {
     expect(await changesMailed(user)).toContain('reset-done')
   })
 
+  it('is seen by the user, and by nobody else, while the reset is open', async () => {
+    const [user, other] = [await newViewer(), await newViewer()]
+    const seen = async ({ token }: { token: string }) =>
+      (await service.request('GET /v1/auth/factors', { token })).body.reset
+    expect(await seen(user)).toBeNull()
+    await vouch(user)
+    expect(await seen(user)).toEqual({ requested_at: expect.any(String), effective_at: expect.any(String) })
+    expect(await seen(other)).toBeNull()
+    await cancel(await service.mail.tokenFor(user.email))
+    expect(await seen(user)).toBeNull()
+  })
+
   it('is answered the same for a person of two shops, whose reset waits for an operator', async () => {
     const [one, two] = [await newViewer(), await newViewer(['acme-print', 'bolt-apparel'])]
     const [first, second] = [await vouch(one), await vouch(two)]

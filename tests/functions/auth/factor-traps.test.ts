@@ -1,7 +1,8 @@
-import { hash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { secretBytes } from '#shared/factor/totp.ts'
-import { encodings, tokenEncodings } from '#tests/support/encodings.ts'
+import { lookAtSignIn } from '#functions/api/auth/open-sign-in-queries.ts'
+import { codeLimits, recoveryLimit } from '#functions/api/auth/proven-code.ts'
+import { tokenHashes } from '#shared/secret/secret.ts'
+import { tokenEncodings } from '#tests/support/encodings.ts'
 import { expectProblem } from '#tests/support/expect-answer.ts'
 import {
   codeNow,
@@ -16,6 +17,7 @@ import {
   stepUp,
   wrongCode,
 } from '#tests/support/factor.ts'
+import { codeEncodings, found, secretEncodings } from '#tests/support/factor-encodings.ts'
 import { useService } from '#tests/support/test.ts'
 
 const service = useService()
@@ -29,24 +31,6 @@ async function dump(): Promise<string> {
     tables.map(({ name }) => service.sql.unsafe(`select t::text, to_jsonb(t)::text from ${name} t`)),
   )
   return JSON.stringify(rows)
-}
-
-/** The forms of a code, with and without its hyphens. A hash without a key is a form too. */
-function codeEncodings(code: string): string[] {
-  const plain = code.replaceAll('-', '')
-  return [code, plain, plain.toLowerCase()].flatMap((form) =>
-    Object.values(encodings(form)).concat(hash('sha256', form), hash('sha256', form, 'base64')),
-  )
-}
-
-const secretEncodings = (secret: string): string[] => {
-  const bytes = secretBytes(secret)
-  return [...codeEncodings(secret), bytes.toString('hex'), bytes.toString('base64').slice(0, 24), hash('sha256', bytes)]
-}
-
-const found = (needles: readonly string[], text: string): string[] => {
-  const lower = text.toLowerCase()
-  return needles.filter((needle) => lower.includes(needle.toLowerCase()))
 }
 
 it('keeps no secret of a second factor in clear: in no table, job, event, audit entry, log line or other answer', async () => {
@@ -84,6 +68,34 @@ it('keeps no secret of a second factor in clear: in no table, job, event, audit 
   const [planted = ''] = secrets
   await service.sql`update app.users set full_name = ${planted} where email = 'viewer@bolt.test'`
   expect(found(secrets, await dump())).not.toEqual([])
+})
+
+it('an instance that dies between the look at an open sign-in and its end costs one try, and makes no session', async () => {
+  const user = await newFactorUser(service)
+  const token = await openSignIn(service, user.email)
+  const state = async () => {
+    const [row] = await service.sql`
+      select (select tries from app.open_sign_ins where user_id = ${user.id}) as tries,
+             (select wrong_codes from app.factors where user_id = ${user.id}) as wrong,
+             (select count(*)::int from app.sessions where user_id = ${user.id}) as sessions`
+    return row
+  }
+  const before = await state()
+  const runtime = service.authRuntime
+  const asked = { client: { ip: '127.0.0.1', userAgent: null, requestId: null }, runtime }
+  const looking = { codes: codeLimits(asked), networkLimit: recoveryLimit(asked), credentialId: null }
+  for (const method of ['totp', 'recovery_code', 'totp', 'totp'] as const)
+    expect(
+      await lookAtSignIn(runtime.database.call, tokenHashes(runtime, token), { method, ...looking }),
+    ).not.toBeNull()
+  expect(await state()).toEqual({ tries: 4, wrong: Number(before?.['wrong']) + 3, sessions: before?.['sessions'] })
+  const finished = await finish(service, token, { code: codeNow(user.secret) })
+  expect([finished.status, finished.body.session.second_factor_at]).toEqual([200, expect.any(String)])
+  expect(await state()).toEqual({
+    tries: null,
+    wrong: Number(before?.['wrong']) + 3,
+    sessions: Number(before?.['sessions']) + 1,
+  })
 })
 
 describe('a thief with the password who uses up every limit', () => {

@@ -39,7 +39,7 @@ describe('the first authenticator app', () => {
   it('is added by a code of the draft and the mailed setup code: a two-factor session with a new token', async () => {
     const user = await newUser(service)
     const other = await mintSession(service.sql, { email: user.email, slug: 'acme-print' })
-    expect(await list(user.token)).toEqual({ data: [], recovery_codes: null, required_by: [] })
+    expect(await list(user.token)).toEqual({ data: [], recovery_codes: null, required_by: [], reset: null })
     const draft = (await newDraft(service, user.token)).body
     expect(draft.uri).toContain(`secret=${draft.secret}`)
     expect(draft.recovery_codes).toHaveLength(10)
@@ -197,7 +197,7 @@ describe('a session of a user with a factor', () => {
     expectProblem(await finish(service, open, { recovery_code: user.recoveryCodes[0] }), 'sign-in-expired')
     const own = await service.request('GET /v1/auth/session', { token: user.token })
     expect(own.body.session.second_factor_at).toBeNull()
-    expect(await list(user.token)).toEqual({ data: [], recovery_codes: null, required_by: [] })
+    expect(await list(user.token)).toEqual({ data: [], recovery_codes: null, required_by: [], reset: null })
     expect((await login(service, user.email)).body.token).toBeDefined()
     expect((await list(other.token)).data).toHaveLength(1)
   })

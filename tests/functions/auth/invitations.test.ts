@@ -46,6 +46,19 @@ const state = async (): Promise<unknown> => [
 ]
 
 describe('POST /v1/auth/invitations/inspect', () => {
+  it('says whether the tenant asks the invited role for a second factor, now or later', async () => {
+    const { id, owner } = await service.newTenant('owner')
+    const email = `asked@${id}.test`
+    await service.request('POST /v1/members/invite', { token: owner.token, body: { email, role: 'sales' } })
+    const token = await service.mail.tokenFor(email)
+    const required = async () => (await inspect(token)).body.second_factor_required
+    expect(await required()).toBe(false)
+    await service.sql`update app.tenants set second_factor_managers_from = now() where id = ${id}`
+    expect(await required(), 'not of sales').toBe(false)
+    await service.sql`update app.tenants set second_factor_everyone_from = now() + interval '9 days' where id = ${id}`
+    expect(await required()).toBe(true)
+  })
+
   it('returns tenant, email, role, inviter and whether the account exists, each time an invitation is inspected', async () => {
     const email = `new@${slug}.test`
     const { id, token } = await invited(email)
@@ -62,6 +75,7 @@ describe('POST /v1/auth/invitations/inspect', () => {
         account_exists: false,
         consumed: false,
         inviter: { full_name: 'Person owner', email: `owner@${slug}.test` },
+        second_factor_required: false,
       })
     }
     expect(await consumed(id)).toBe(false)

@@ -7,6 +7,7 @@ import { type Counted, startCounted } from '#tests/support/counted.ts'
 import { createTestDatabase, type TestDatabase, warmAppConnection } from '#tests/support/database.ts'
 import { gatewayEvent } from '#tests/support/event.ts'
 import { expectContract } from '#tests/support/expect-answer.ts'
+import { newFactorUser } from '#tests/support/factor.ts'
 import { fillManyTenants } from '#tests/support/many-tenants.ts'
 import { createMember, createUser, createTenant } from '#tests/support/minted-session.ts'
 import { sessionTicketFor } from '#tests/support/proof.ts'
@@ -38,6 +39,38 @@ async function newTenant(): Promise<void> {
 }
 
 describe('GET /v1/members', () => {
+  it('says of each present member alone whether they have a second factor, and finds those who have none', async () => {
+    await newTenant()
+    const withApp = await newFactorUser(service, [slug])
+    await service.sql`update app.memberships set revoked_at = null where tenant_id = ${tenant}`
+    const gone = await newFactorUser(service, [slug])
+    await service.sql`update app.memberships set revoked_at = now() where tenant_id = ${tenant} and user_id = ${gone.id}`
+    const has = ({ body }: Answer) =>
+      Object.fromEntries(
+        body.data
+          .filter(({ user }: { user: { email: string } }) => !user.email.startsWith('founder'))
+          .map((member: { user: { email: string }; second_factor: boolean | null }) => [
+            member.user.email,
+            member.second_factor,
+          ]),
+      )
+    const all = await list('?status=active,invited,revoked')
+    expect(has(all)).toEqual({
+      [`owner@${slug}.test`]: false,
+      [`revoked@${slug}.test`]: false,
+      [`invited@${slug}.test`]: null,
+      [withApp.email]: true,
+      [gone.email]: null,
+    })
+    for (const { id, second_factor: listed } of all.body.data)
+      expect((await service.request(`GET /v1/members/${id}`, { token })).body.second_factor).toBe(listed)
+    const without = await list('?status=active,invited,revoked&second_factor=false&include=total')
+    expect(has(without)).toEqual({ [`owner@${slug}.test`]: false, [`revoked@${slug}.test`]: false })
+    expect(without.body.total).toBe(without.body.data.length)
+    expect(has(await list('?status=active,invited,revoked&second_factor=true'))).toEqual({ [withApp.email]: true })
+    expect((await list('?second_factor=maybe')).status).toBe(422)
+  })
+
   it('lists members with exactly the documented fields', async () => {
     await newTenant()
     const answer = await list('?status=active,invited,revoked')
@@ -48,6 +81,7 @@ describe('GET /v1/members', () => {
       id: invitation.body.id,
       user: { id: null, email: `invited@${slug}.test`, full_name: null, avatar_url: null, disabled: false },
       role: { id: 3, code: 'sales', label: 'Sales', rank: 60 },
+      second_factor: null,
       invited_by: invitation.body.invited_by,
       accepted_at: null,
       revoked_at: null,
@@ -249,6 +283,7 @@ describe('the cost of a page among many tenants', () => {
     'the revoked': { status: 'revoked' },
     'a part of a name': { q: 'person' },
     'a role': { role: 'sales' },
+    'who has no second factor': { second_factor: 'false', limit: '10' },
     'with the counts': { include: 'total', limit: '20' },
     'a name that nobody has': { q: 'nobody-of-this-name' },
     'all of it': { limit: '10', cursor: 'next', status: 'active,invited,revoked', q: 'many.test' },
@@ -268,7 +303,10 @@ describe('the cost of a page among many tenants', () => {
       memberships: 20_000,
       members: SHOP - 1,
     })
-    await database.admin`analyze app.tenants, app.users, app.memberships, app.tokens`
+    await database.admin`
+      insert into app.factors (id, user_id, kind, name, key_id, witness_hash, sealed_secret, last_step)
+      select gen_random_uuid(), u.id, 'totp', 'App', gen_random_uuid(), sha256('w'), sha256('s'), 1 from app.users u`
+    await database.admin`analyze app.tenants, app.users, app.memberships, app.tokens, app.factors`
     const { token: owner } = await createMember(database.admin, { email: 'asks@many.test', slug: 'many-1' })
     headers = { authorization: `Bearer ${owner}` }
     counted = await startCounted(database, group)
@@ -299,11 +337,20 @@ describe('the cost of a page among many tenants', () => {
     async (_what, window) => {
       const app = await warmAppConnection(database)
       onTestFinished(() => app.end())
-      const { limit, cursor, status = 'active,invited', role = null, include, q = null } = await within(window)
+      const {
+        limit,
+        cursor,
+        status = 'active,invited',
+        role = null,
+        include,
+        q = null,
+        second_factor: has,
+      } = await within(window)
       const search = {
         statuses: status.split(',') as MemberStatus[],
         role,
         q,
+        secondFactor: has === undefined ? null : has === 'true',
         counted: include === 'total',
         after: cursor === undefined ? null : JSON.parse(Buffer.from(cursor, 'base64url').toString()),
         limit: Number(limit ?? 50),
@@ -313,7 +360,7 @@ describe('the cost of a page among many tenants', () => {
         const read = async () => {
           const rows = await tx<{ name: string; scanned: number; fetched: number }[]>`
           select relname as name, seq_tup_read::int as scanned, idx_tup_fetch::int as fetched
-            from pg_stat_xact_user_tables where relname in ('memberships', 'users', 'tokens')`
+            from pg_stat_xact_user_tables where relname in ('memberships', 'users', 'tokens', 'factors')`
           return new Map(rows.map((row) => [row.name, row]))
         }
         const before = await read()
@@ -321,7 +368,9 @@ describe('the cost of a page among many tenants', () => {
         // Each page starts at its cursor in the index and stops when it is full. A fifth of the memberships is not active.
         const counts = include === undefined ? 0 : SHOP
         const full =
-          q === null && role === null && status === 'active,invited' ? Math.ceil((search.limit + 1) * 1.25) : SHOP
+          q === null && role === null && has === undefined && status === 'active,invited'
+            ? Math.ceil((search.limit + 1) * 1.25)
+            : SHOP
         for (const [name, { scanned, fetched }] of await read()) {
           expect(scanned - (before.get(name)?.scanned ?? 0), name).toBe(0)
           // And some index entries of dead rows.

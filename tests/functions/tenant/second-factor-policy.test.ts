@@ -186,7 +186,12 @@ describe('the policy of a tenant on second factors', () => {
     const { body } = await service.request('GET /v1/auth/factors', { token: user.token })
     expect(body.data).toHaveLength(1)
     expect(body.required_by).toMatchObject([{ tenant: { slug }, from: expect.any(String) }])
-    await ask('none')
+    await service.sql`update app.tenants set status = 'suspended' where slug = ${slug}`
+    const [kept] = await service.sql`update app.users set password_hash = null where id = ${user.id} returning id`
+    expect(kept).toBeDefined()
+    expectProblem(await remove(), 'last-factor')
+    await service.sql`update app.users set password_hash = 'x' where id = ${user.id}`
+    // A tenant that is not open asks nobody.
     expect((await remove()).status).toBe(204)
   })
 })

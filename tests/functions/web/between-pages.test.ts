@@ -12,7 +12,7 @@ import { codeNow, forgetStep, mailedSetupCode, newDraft, newFactorUser, wrongCod
 import { createMember, mintSession } from '#tests/support/minted-session.ts'
 import { oneOf } from '#tests/support/rounds.ts'
 import { routes } from '#tests/support/routes.ts'
-import { sampleBody } from '#tests/support/samples.ts'
+import { makeResource, sampleBody } from '#tests/support/samples.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { type Browser, type PageAnswer, startWeb, type TestWeb } from '#tests/support/web.ts'
 
@@ -336,6 +336,8 @@ async function furnished(page: Page) {
     secret: VENDOR?.secret,
   })
   for (const route of routes) if (isShown(route.name)) await send(route.name, sampleBody(route) ?? {})
+  // A member who has a second factor.
+  await makeResource(service, '/v1/members/{id}', slug)
   const secret = hasApp(page) ? await setUpApp(owner.token, owner.userId, email) : null
   return { slug, email, userId: owner.userId, colleague, elsewhere, secret }
 }

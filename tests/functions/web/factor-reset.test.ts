@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { COOKIES } from '#web/http/cookies.ts'
 import { newFactorUser } from '#tests/support/factor.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { startWeb, type TestWeb } from '#tests/support/web.ts'
@@ -36,6 +37,9 @@ it('lets a manager report a lost phone after a question, with a proof of presenc
   await admin.submit(user.page, { proof_password: PASSWORD })
   expect(admin.page.body).toContain('an email that says what happens when')
   expect(await resets(user)).toEqual([{ cancelled: false }])
+  const owner = web.browser()
+  owner.cookies.set(COOKIES.session.name, user.token)
+  expect((await owner.open('/account/second-factor')).body).toContain('Somebody asked to remove your second step')
   const person = web.browser()
   const token = await web.service.mail.tokenFor(user.email)
   await person.open(`/cancel-reset?token=${token}`)

@@ -244,7 +244,7 @@ describe('the invitations page', () => {
       update app.tokens set bounced_at = now() where email = 'misspelt@shops.test' returning id`
     const resend = `${BASE}/invitations/${row?.['id']}/resend`
     await owner.open(`${BASE}/invitations`)
-    expect(owner.page.body).toContain('This address did not accept our email.')
+    expect(owner.page.body).toContain('This address did not accept our mail.')
     expect(owner.page.body).not.toContain(resend)
     expect(owner.page.body).toContain(resend.replace(/resend$/, 'cancel'))
   })

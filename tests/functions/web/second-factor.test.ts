@@ -146,3 +146,26 @@ it('keeps the cookies of a session after a late 401, and the sign-in deletes the
   expect(late.page.body).toContain('<h1>Sign in</h1>')
   expect([session(late), late.cookies.get(COOKIES.csrf.name)]).toEqual([undefined, undefined])
 })
+
+it('leads who is refused by a shop that asks for a second step to set one up, and from there to the shop', async () => {
+  const { slug, id, owner } = await web.service.newTenant('owner')
+  const { sql } = web.service
+  await sql`
+    update app.users set password_hash = (select password_hash from app.users where email = 'sales@acme.test') where id = ${owner.userId}`
+  await sql`update app.tenants set second_factor_managers_from = now() where id = ${id}`
+  const browser = web.browser()
+  await browser.open('/sign-in')
+  await browser.submit('/sign-in', { email: `owner@${slug}.test`, password: PASSWORD })
+  expect(browser.page.body).toContain('This shop asks for a second step. Set one up first.')
+  expect(browser.page.body).toContain('Shops that ask for a second step')
+  expect(browser.page.body).not.toContain('href="/shops"')
+  // As if they had set up an app in this session.
+  await sql`
+    insert into app.factors (id, user_id, kind, name, key_id, witness_hash, sealed_secret, last_step)
+    values (gen_random_uuid(), ${owner.userId}, 'totp', 'App', gen_random_uuid(), sha256('w'), sha256('s'), 1)`
+  await sql`update app.sessions set second_factor_at = now() where user_id = ${owner.userId}`
+  await browser.open('/account/second-factor')
+  expect(browser.page.body).toContain('href="/shops"')
+  await browser.open('/shops')
+  expect(browser.page.body).toContain(`<h1>Shop ${slug}</h1>`)
+})

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type HttpServer, json, type LocalReply, startHttpServer } from '#infra/local/http-server.ts'
+import { hashPassword } from '#shared/password/argon2.ts'
 import { newToken } from '#shared/secret/secret.ts'
 import { encodings, tokenEncodings } from '#tests/support/encodings.ts'
+import { codeNow, wrongCode } from '#tests/support/factor.ts'
 import { createMember, createUser } from '#tests/support/minted-session.ts'
 import { type RawRequest, rawRequest } from '#tests/support/raw-http.ts'
 import { whileRefused } from '#tests/support/refuse-writes.ts'
@@ -39,6 +41,8 @@ function startEchoingSes(): Promise<HttpServer> {
       const text = body.toString()
       const token = /[?]token=([A-Za-z0-9_-]{43})/.exec(text)?.[1]
       const to: string = JSON.parse(text).Destination.ToAddresses[0]
+      const setupCode = /\\n([0-9A-Z]{4}-[0-9A-Z]{4})\\n/.exec(text)?.[1]
+      if (setupCode !== undefined) planted('a setup code', setupCode)
       if (token !== undefined) tokens.set(`the token of the mail to ${to}, ${token.slice(0, 4)}`, token)
       if (to.startsWith('refused')) return failure('MessageRejected', 400, `Email address is not verified: ${text}`)
       if (to.startsWith('throttled')) return failure('TooManyRequestsException', 429, text)
@@ -55,11 +59,11 @@ const planted = (what: string, text: string): string => {
   return text
 }
 
-/** Sends a request. Returns the status, and the token in the body if there is one. */
+/** Sends a request. Returns the status and the body, and the token in it if there is one. */
 async function ask(
   route: string,
   { body, headers = [] }: { body?: unknown; headers?: readonly string[] } = {},
-): Promise<{ status: number; token: string }> {
+): Promise<{ status: number; token: string; text: string }> {
   const [method = '', path = ''] = route.split(' ')
   const sent: Partial<RawRequest> =
     body === undefined
@@ -70,7 +74,7 @@ async function ask(
         }
   const { status, text } = await rawRequest(stack.gateway.url, { method, path, ...sent })
   const token: unknown = status === 200 ? JSON.parse(text).token : undefined
-  return { status, token: typeof token === 'string' ? token : '' }
+  return { status, token: typeof token === 'string' ? token : '', text }
 }
 
 const by = (token: string): { headers: string[] } => ({ headers: ['authorization', `Bearer ${token}`] })
@@ -206,6 +210,43 @@ async function singleUseTokens(): Promise<void> {
   }
 }
 
+/** Sets up an authenticator app, and signs in with it, with wrong codes and with a recovery code. */
+async function secondFactors(): Promise<void> {
+  const email = 'factor@logs.test'
+  const first = await session(email)
+  const password_hash = await hashPassword(PASSWORD, { memoryKib: 64, iterations: 1 })
+  await stack.database.admin`update app.users set password_hash = ${password_hash} where email = ${email}`
+  const json = async (route: string, options: Parameters<typeof ask>[1], status = 200) => {
+    const answer = await ask(route, options)
+    expect(answer.status, route).toBe(status)
+    return answer.text === '' ? {} : JSON.parse(answer.text)
+  }
+  const draft = await json('POST /v1/auth/factors/draft', { ...by(first), body: {} })
+  planted('the secret of an app', draft.secret)
+  for (const [at, code] of draft.recovery_codes.entries()) planted(`recovery code ${at}`, code)
+  await json('POST /v1/auth/factors/setup-code', by(first), 204)
+  await vi.waitUntil(() => texts.has('a setup code'), { timeout: 25_000, interval: 50 })
+  const setup_code = texts.get('a setup code')
+  await json('POST /v1/auth/factors/totp', { ...by(first), body: { code: wrongCode(draft.secret), setup_code } }, 422)
+  const added = await json('POST /v1/auth/factors/totp', {
+    ...by(first),
+    body: { code: codeNow(draft.secret), setup_code },
+  })
+  tokens.set('the session token of one who added an app', added.token)
+  const { second_factor: open } = await json('POST /v1/auth/login', { body: { email, password: PASSWORD } })
+  const { sign_in_token } = open
+  tokens.set('the token of an open sign-in', sign_in_token)
+  const finish = 'POST /v1/auth/login/second-factor'
+  const [used = '', cut = ''] = draft.recovery_codes
+  await json(finish, { body: { sign_in_token, code: wrongCode(draft.secret) } }, 422)
+  await json(finish, { body: { sign_in_token, recovery_code: cut.slice(0, -1) } }, 422)
+  await json(finish, { body: { sign_in_token, recovery_code: `${sign_in_token} ${used}` } }, 422)
+  const signedIn = await json(finish, { body: { sign_in_token, recovery_code: used } })
+  tokens.set('the session token of one who used a recovery code', signedIn.token)
+  await json('POST /v1/auth/step-up', { ...by(signedIn.token), body: { recovery_code: used } }, 422)
+  await json(`GET /v1/auth/factors?cursor=${sign_in_token}`, by(signedIn.token), 422)
+}
+
 /** Sends requests while the database refuses their writes with messages that repeat the data. */
 async function failures(): Promise<void> {
   const { admin } = stack.database
@@ -262,12 +303,20 @@ describe('the log of the functions at level DEBUG', () => {
     await mails()
     await singleUseTokens()
     await openings()
+    await secondFactors()
     await mailed()
     await failures()
     await vi.waitUntil(
       () => stack.logged().includes('request failed') && stack.logged().split('a job failed').length > 12,
     )
-    for (const line of ['signed in', 'request refused', 'MessageRejected', 'TooManyRequestsException', 'AbortError']) {
+    for (const line of [
+      'signed in',
+      'SecondFactorFailed',
+      'request refused',
+      'MessageRejected',
+      'TooManyRequestsException',
+      'AbortError',
+    ]) {
       expect(stack.logged()).toContain(line)
     }
     expect(tokens.size).toBeGreaterThan(25)

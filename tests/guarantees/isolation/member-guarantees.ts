@@ -361,7 +361,31 @@ export const leaveGuarantee = ({ own, other, sessions, users }: TwoTenants, name
   },
 })
 
+/** Who has a second factor. */
+export const hasFactorGuarantee = ({ own, other, users }: TwoTenants): Guarantee => ({
+  title: "guarantee 6: app.has_second_factor says it of a present member of the transaction's tenant alone",
+  holds: async (sql) => {
+    await as(
+      sql,
+      'none',
+      () => sql`
+        insert into app.factors (id, user_id, kind, name, key_id, witness_hash, sealed_secret, last_step)
+        select gen_random_uuid(), u.id, 'totp', 'App', gen_random_uuid(), sha256('w'), sha256('s'), 1 from app.users u
+         where u.id <> ${users[1]?.id ?? ''}`,
+    )
+    for (const tenant of [own, other, null]) {
+      await enterTenant(sql, tenant)
+      for (const { what, id, tenants } of users) {
+        const [row] = await sql<{ has: boolean | null }[]>`select app.has_second_factor(${id}) as has`
+        const isMember = tenant !== null && tenants.includes(tenant)
+        assert.equal(row?.has, isMember ? id !== users[1]?.id : null, `${what} in ${tenant}`)
+      }
+    }
+  },
+})
+
 export const FUNCTIONS: FunctionGuarantees = {
+  has_second_factor: hasFactorGuarantee,
   leave_tenant: leaveGuarantee,
   collect_permissions: permissionsGuarantee,
   update_permissions: permissionsGuarantee,

@@ -298,6 +298,27 @@ const runGuarantee = (world: TwoTenants, name: string): Guarantee => ({
   },
 })
 
+const ownGuarantee = (world: TwoTenants, name: string): Guarantee => ({
+  title: `guarantee 6: ${name} returns the open reset of a live session's user, and of nobody else`,
+  holds: async (sql) => {
+    const { manager, owner, foreign } = peopleOf(world)
+    const { sessions } = world
+    const call = `select requested_at from app.${name}(decode($1, 'hex'))`
+    const countOf = async (ticket: string) => attempt(sql, call, [ticket])
+    await openReset(sql, foreign)
+    const ended = await openReset(sql, owner)
+    await none(sql, () => sql`update app.factor_resets set cancelled_at = now() where id = ${ended.id}`)
+    const [own, single] = [await ticketOf(sql, sessions.own), await ticketOf(sql, sessions.single)]
+    for (const ticket of [own, single]) assert.deepEqual(await countOf(ticket), { count: 0, code: '' })
+    await openReset(sql, manager)
+    assert.deepEqual(await countOf(own), { count: 1, code: '' })
+    assert.deepEqual(await countOf(single), { count: 0, code: '' })
+    assert.equal((await countOf('00'.repeat(103))).code, 'TN500')
+    await none(sql, () => sql`update app.sessions set revoked_at = now() where id = ${sessions.own}`)
+    assert.deepEqual(await countOf(own), { count: 0, code: '' }, 'an ended session')
+  },
+})
+
 const deletionGuarantee = (world: TwoTenants, name: string): Guarantee => ({
   title: `guarantee 6: ${name} deletes the resets that ended 30 days ago, whoever calls it, and no other`,
   holds: async (sql) => {
@@ -329,6 +350,7 @@ export const FUNCTIONS: FunctionGuarantees = {
   operate_reset_cancellation: operatedGuarantee,
   cancel_factor_reset: cancelGuarantee,
   find_reset_cancellation: cancelGuarantee,
+  own_reset: ownGuarantee,
   run_factor_reset: runGuarantee,
   delete_old_resets: deletionGuarantee,
 }

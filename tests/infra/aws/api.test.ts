@@ -106,9 +106,14 @@ describe('the API', () => {
     const [all, ...single] = MethodSettings
     expect(all).toEqual(setting('*', '*', STAGES.prod.throttle))
     const signIn = [
+      'factor-resets/cancel',
+      'factor-resets/inspect',
       'invitations/accept',
       'invitations/inspect',
       'login',
+      'login/passkey',
+      'login/passkey-options',
+      'login/second-factor',
       'password/forgot',
       'password/inspect',
       'password/reset',

@@ -111,6 +111,7 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
       auth: 'has links mailed right after the commit',
       members: 'has invitations mailed right after the commit',
       operate: "has an owner's invitation mailed right after the commit",
+      tenant: 'has members mailed who are asked for a second factor right after the commit',
     },
   },
   {

@@ -38,6 +38,14 @@ export const pageFailures = (render: Render): WebMiddleware => ({
         request.response = render(state, redirect(withQuery('/account/confirm', { next: returnAddress(state) })))
         return
       }
+      if (
+        error instanceof ProblemError &&
+        error.kind === 'second-factor-required' &&
+        (state.session?.tenant ?? null) === null
+      ) {
+        request.response = render(state, redirect('/account/second-factor', { notice: 'second-factor-required' }))
+        return
+      }
       if (error instanceof OtherShop) keepTyped(state)
       request.response =
         error instanceof OtherShop

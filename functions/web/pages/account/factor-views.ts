@@ -22,15 +22,18 @@ const nameOf = ({ language }: Ui, { name }: Factor): string =>
 /** The factors of the person, what is left of the recovery codes, and which shops ask. `next`: where the person wanted to go. */
 export function factorsView(
   context: Ui,
-  { data, recovery_codes: codes, required_by: shops }: Factors,
+  { data, recovery_codes: codes, required_by: shops, reset }: Factors,
   next: string | null,
 ): View {
   const t = setUp[context.language]
-  const [isOn, address] = [data.length > 0, context.ownAddress(next ?? '')]
+  const isOn = data.length > 0
+  // Who is in no shop yet may have come because one asks for the second step.
+  const address = context.ownAddress(next ?? '') ?? (isOn && context.session?.tenant === null ? '/shops' : null)
   const start = (submit: string) => form(context, { to: `${BASE}/start`, fields: null, submit })
   return view({
     title: context.t.secondFactor.title,
-    content: html`${codes !== null && html`<p>${badge(t.codesLeft(codes.left), codes.left > FEW_CODES ? 'plain' : 'warn')} ${codes.left <= FEW_CODES && t.codesLow}</p>`}
+    content: html`${reset !== null && html`<p class="prose"><strong>${reset.effective_at === null ? t.resetWaits : t.resetOpen(absolute(context, reset.effective_at))}</strong> ${t.resetStop}</p>`}
+${codes !== null && html`<p>${badge(t.codesLeft(codes.left), codes.left > FEW_CODES ? 'plain' : 'warn')} ${codes.left <= FEW_CODES && t.codesLow}</p>`}
 ${address !== null && html`<p><a class="button" href="${address}">${t.goOn}</a></p>`}
 <p class="prose">${t.why}</p>
 ${isOn ? apps(context, data) : html`<p class="prose">${t.apps}</p>${start(t.setUp)}`}

@@ -106,5 +106,5 @@ function actions(ui: ShopUi, member: Member): Html | null {
   const role = link(`/members/${member.id}/role`, texts.change)
   return isOwn(session, member)
     ? html`<div class="actions">${role} ${link('/leave', texts.leave)}</div>`
-    : html`<div class="actions">${role} ${link(`/members/${member.id}/sessions`, texts.endSessions)} ${link(`/members/${member.id}/factor-reset`, texts.lostPhone)} ${link(`/members/${member.id}/remove`, texts.remove)}</div>`
+    : html`<div class="actions">${role} ${link(`/members/${member.id}/sessions`, texts.endSessions)} ${member.second_factor === true && link(`/members/${member.id}/factor-reset`, texts.lostPhone)} ${link(`/members/${member.id}/remove`, texts.remove)}</div>`
 }

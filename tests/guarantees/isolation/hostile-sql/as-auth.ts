@@ -36,6 +36,7 @@ export const AS_AUTH: readonly Attack[] = [
       `select * from app.own_factors(decode(repeat('00', 90), 'hex'))`,
       `select * from app.own_draft(decode(repeat('00', 90), 'hex'), 9)`,
       `select * from app.own_salt(decode(repeat('00', 90), 'hex'), row(sha256('l'), 9, 9)::app.limit)`,
+      `select * from app.own_reset(decode(repeat('00', 90), 'hex'))`,
       `select app.find_reset_cancellation(sha256('x'), null)`,
       `select app.cancel_factor_reset(null, sha256('x'), row('x', null, null)::app.source)`,
     ],
