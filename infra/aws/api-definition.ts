@@ -1,18 +1,20 @@
 import { type GatewayFailure, GATEWAY_RESPONSES, type GatewayResponse, INTEGRATION_TIMEOUT_MS } from '#infra/gateway.ts'
 
 /**
- * Returns the API in OpenAPI with API Gateway's extensions. `functionArns` has a path for each function to route to. Each path
- * has one method for all, so that the function answers a wrong method with 405. One resource of CloudFormation has the whole
+ * Returns the API in OpenAPI with API Gateway's extensions. `functionArns` has a path for each function to route to, which API
+ * Gateway invokes with the role `credentials`. Each path has one method for all, so that the function answers a wrong method with 405. One resource of CloudFormation has the whole
  * definition, so the number of endpoints is not limited by the 500 resources of a stack.
  */
 export const apiDefinition = (
   title: string,
   {
     functionArns,
+    credentials,
     failure: responseTo,
     aws,
   }: {
     functionArns: ReadonlyMap<string, string>
+    credentials: string
     failure: (failure: GatewayFailure, requestId: string) => GatewayResponse
     aws: { partition: string; region: string }
   },
@@ -22,7 +24,7 @@ export const apiDefinition = (
   paths: Object.fromEntries(
     [...functionArns].map(([path, functionArn]) => [
       path,
-      { 'x-amazon-apigateway-any-method': methodOf(path, functionArn, aws) },
+      { 'x-amazon-apigateway-any-method': methodOf(path, functionArn, { ...aws, credentials }) },
     ]),
   ),
   // Not resources of their own: each update of the definition would delete them.
@@ -34,7 +36,11 @@ export const apiDefinition = (
   ),
 })
 
-const methodOf = (path: string, functionArn: string, { partition, region }: { partition: string; region: string }) => ({
+const methodOf = (
+  path: string,
+  functionArn: string,
+  { partition, region, credentials }: { partition: string; region: string; credentials: string },
+) => ({
   parameters: [...path.matchAll(/\{(\w+)\+?\}/g)].map(([, name]) => ({
     name,
     in: 'path',
@@ -45,6 +51,7 @@ const methodOf = (path: string, functionArn: string, { partition, region }: { pa
   'x-amazon-apigateway-integration': {
     type: 'aws_proxy',
     httpMethod: 'POST',
+    credentials,
     uri: `arn:${partition}:apigateway:${region}:lambda:path/2015-03-31/functions/${functionArn}/invocations`,
     timeoutInMillis: INTEGRATION_TIMEOUT_MS,
   },

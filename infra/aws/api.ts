@@ -12,7 +12,7 @@ import {
   EndpointAccessMode,
 } from 'aws-cdk-lib/aws-apigateway'
 import { Certificate } from 'aws-cdk-lib/aws-certificatemanager'
-import { CfnPermission } from 'aws-cdk-lib/aws-lambda'
+import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import { Construct } from 'constructs'
 import type { Stage } from '#infra/stages.ts'
 import type { GatewayFailure, GatewayResponse } from '#infra/gateway.ts'
@@ -99,10 +99,27 @@ export class Api extends Construct {
     // and no alarm or graph reads them. Those of the stage are free.
     const logged = { loggingLevel: MethodLoggingLevel.ERROR, metricsEnabled: false }
     const functionArns = new Map([...routes.functions].map(([path, { live }]) => [path, live.functionArn] as const))
+    // A permission of each function would cost a resource each.
+    const role = new Role(this, 'Role', {
+      assumedBy: new ServicePrincipal('apigateway.amazonaws.com'),
+      description: `The API ${restApiName}`,
+      inlinePolicies: {
+        functions: new PolicyDocument({
+          statements: [
+            new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [...new Set(functionArns.values())] }),
+          ],
+        }),
+      },
+    })
     this.rest = new SpecRestApi(this, 'Rest', {
       restApiName,
       apiDefinition: ApiDefinition.fromInline(
-        apiDefinition(restApiName, { functionArns, failure: routes.failure, aws: { partition, region } }),
+        apiDefinition(restApiName, {
+          functionArns,
+          credentials: role.roleArn,
+          failure: routes.failure,
+          aws: { partition, region },
+        }),
       ),
       ...(compressionFromBytes === null ? {} : { minCompressionSize: Size.bytes(compressionFromBytes) }),
       endpointTypes: [EndpointType.REGIONAL],
@@ -141,16 +158,6 @@ export class Api extends Construct {
     defaultChild.endpointAccessMode = EndpointAccessMode.BASIC
     // Otherwise API Gateway creates it at the first error, unencrypted and without expiry.
     logGroup(this, 'Execution', logs, `API-Gateway-Execution-Logs_${this.rest.restApiId}/${STAGE_NAME}`)
-
-    for (const made of new Set(routes.functions.values())) {
-      const permission = new CfnPermission(made, 'InvokedByApi', {
-        action: 'lambda:InvokeFunction',
-        functionName: made.live.functionArn,
-        principal: 'apigateway.amazonaws.com',
-        sourceArn: this.rest.arnForExecuteApi('*', '/*', STAGE_NAME),
-      })
-      this.rest.latestDeployment?.node.addDependency(permission)
-    }
   }
 }
 

@@ -10,6 +10,7 @@ import {
 import type { Api, ApiMethod, Invoke } from '#infra/local/gateway/gateway.ts'
 import { PAGES } from '#web/http/pages.ts'
 import { liveArn } from '#infra/local/aws/lambda.ts'
+import { policiesOf } from './policies.ts'
 import { type Assembly, declaredFunctions, ofType, type Resolve, Undeployable } from './template.ts'
 
 const { paths } = JSON.parse(readFileSync('functions/api/openapi/document.json', 'utf8'))
@@ -63,7 +64,7 @@ function declaredMethods(
   invokeOf: (name: string) => Invoke,
 ): ApiMethod[] {
   const functions = [...declaredFunctions(assembly).values()]
-  const permitted = permissions(assembly, resolve)
+  const policies = policiesOf(assembly, resolve)
   return Object.entries<any>(made.paths).flatMap(([path, operations]) =>
     Object.entries<any>(operations).map(([operation, declared]) => {
       const method = operation === 'x-amazon-apigateway-any-method' ? 'ANY' : operation.toUpperCase()
@@ -75,8 +76,10 @@ function declaredMethods(
       const target = functions.find(({ name }) => liveArn(name) === arn)
       if (integration.type !== 'aws_proxy' || integration.httpMethod !== 'POST' || target === undefined)
         throw new Undeployable(`${what} has no function as its integration: ${integration.type} ${uri}`)
-      if (!permitted(target.name, method, path))
-        throw new Undeployable(`no permission lets the API invoke ${target.name} for ${what}`)
+      const role = integration.credentials?.['Fn::GetAtt']?.[0]
+      const call = { principal: role, action: 'lambda:InvokeFunction', resource: arn, context: {} }
+      if (role === undefined || !policies.assumes('apigateway.amazonaws.com', role) || !policies.roleMay(role, call))
+        throw new Undeployable(`no role lets the API invoke ${target.name} for ${what}`)
       const timeoutMs = integration.timeoutInMillis ?? 29_000
       if (timeoutMs !== INTEGRATION_TIMEOUT_MS)
         throw new Undeployable(`${what} has a timeout of ${timeoutMs} ms instead of ${INTEGRATION_TIMEOUT_MS}`)
@@ -92,26 +95,6 @@ function definition(assembly: Assembly, id: string): any {
   const api = ofType(assembly, 'AWS::ApiGateway::RestApi').find(([each]) => each.startsWith(id))?.[1]
   if (api?.Body === undefined) throw new Undeployable(`${id} has no definition`)
   return api
-}
-
-/** Returns whether a function's resource policy lets API Gateway invoke it for a method. */
-function permissions(assembly: Assembly, resolve: Resolve) {
-  const granted = ofType(assembly, 'AWS::Lambda::Permission')
-    .filter(
-      ([, { Action, Principal }]) => Action === 'lambda:InvokeFunction' && Principal === 'apigateway.amazonaws.com',
-    )
-    .map(([id, { FunctionName, SourceArn }]) => ({
-      arn: resolve(FunctionName, id),
-      // arn:…:API/STAGE/METHOD/path, with wildcards.
-      source: resolve(SourceArn, id)
-        .replace(/^(?:[^/]*\/){2}/, '')
-        .split('*'),
-    }))
-  return (name: string, method: string, path: string): boolean =>
-    granted.some(({ arn, source }) => {
-      const pattern = source.map((text) => text.replace(/[.+?^${}()|[\]\\]/g, '\\$&')).join('.*')
-      return arn === liveArn(name) && new RegExp(`^${pattern}$`).test(`${method === 'ANY' ? 'GET' : method}${path}`)
-    })
 }
 
 const HEADER = 'gatewayresponse.header.'

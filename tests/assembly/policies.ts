@@ -78,6 +78,8 @@ function parse(statement: any, resolve: Resolve, where: string): Statement {
 
 /** The policies of a template. */
 export interface Policies {
+  /** Returns whether a service may assume a role. */
+  assumes(service: string, role: string): boolean
   /** Returns whether a role may make a call, by its own policies and by that of the resource. */
   roleMay(role: string, call: AwsCall): boolean
   /** Returns whether a service may make a call in its own name, by the policy of the resource. */
@@ -105,6 +107,10 @@ export function policiesOf(assembly: Assembly, resolve: Resolve): Policies {
     )
 
   return {
+    assumes: (service, role) =>
+      listed<any>(assembly.resources[role]?.Properties.AssumeRolePolicyDocument.Statement)
+        .map((statement) => parse(statement, resolve, role))
+        .some(({ allows, principals }) => allows && principals.includes(service)),
     serviceMay: (service, call) => allowedBy(naming(call.resource, service), call),
     roleMay: (role, call) => {
       const arn = resolve({ 'Fn::GetAtt': [role, 'Arn'] }, role)

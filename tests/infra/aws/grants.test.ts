@@ -108,6 +108,7 @@ const DANGEROUS: readonly { grants: readonly string[]; mayHave: Readonly<Record<
   {
     grants: ['lambda:InvokeFunction arn::lambda:::function:tenantry-prod-deliver-mail:live'],
     mayHave: {
+      'api-keys': 'has mails of a new key sent right after the commit',
       auth: 'has links mailed right after the commit',
       members: 'has invitations mailed right after the commit',
       operate: "has an owner's invitation mailed right after the commit",

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { undeliverable } from '#tests/assembly/deliveries.ts'
 import { type Assembly, resolver } from '#tests/assembly/template.ts'
 import { listed, type Synthesized } from './synthesized.ts'
-import { aliased, deployedWorkers, functionsOf, groups, other, prod, site } from './two-stages.ts'
+import { aliased, deployedWorkers, functionsOf, other, prod } from './two-stages.ts'
 
 const SECONDS: Readonly<Record<string, number>> = { minute: 60, hour: 3600, day: 86_400 }
 
@@ -27,20 +27,12 @@ describe('a worker', () => {
     }
   })
 
-  it('is invocable only with an IAM permission, while API Gateway may invoke route groups and Secrets Manager the rotation alone', () => {
-    const [rotation, ...open] = prod
-      .ofType('AWS::Lambda::Permission')
-      .map(({ Properties }) => Properties)
-      .toSorted((one, next) => String(next.Principal).localeCompare(String(one.Principal)))
+  it('is invocable only with an IAM permission, and Secrets Manager alone has one of the resource: for the rotation', () => {
+    const [rotation, ...open] = prod.ofType('AWS::Lambda::Permission').map(({ Properties }) => Properties)
     expect(rotation.Principal).toBe('secretsmanager.amazonaws.com')
     expect(rotation.SourceAccount).toEqual({ Ref: 'AWS::AccountId' })
     expect(prod.referred(rotation.FunctionName)).toBe(functionsOf(prod, 'prod').get('rotate-password'))
-    for (const { Principal, FunctionName, SourceArn } of open) {
-      expect(Principal).toBe('apigateway.amazonaws.com')
-      expect(prod.named(SourceArn)).toMatch(/^arn::execute-api:::(Web)?ApiRest/)
-      const name = [...functionsOf(prod, 'prod')].find(([, f]) => aliased(prod, FunctionName) === f)?.[0] ?? ''
-      expect([...groups.map(({ group }) => group.name), site.name]).toContain(name)
-    }
+    expect(open).toEqual([])
   })
 })
 
