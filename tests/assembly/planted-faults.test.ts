@@ -104,9 +104,11 @@ const api: readonly [fault: string, plant: (assembly: Assembly) => void, named: 
   [
     'a function that the API may not invoke',
     (assembly) => {
-      const [statement] = ofType(assembly, 'AWS::IAM::Role').find(([id]) => id.startsWith('ApiRole'))?.[1].Policies[0]
-        .PolicyDocument.Statement
-      statement.Resource = statement.Resource.filter((alias: any) => !alias.Ref.startsWith('catalog'))
+      const role = ofType(assembly, 'AWS::IAM::Role').find(([id]) => id.startsWith('ApiRole'))
+      for (const { PolicyDocument } of role?.[1].Policies ?? [])
+        PolicyDocument.Statement[0].Resource = PolicyDocument.Statement[0].Resource.filter(
+          ({ Ref }: any) => !Ref.startsWith('catalog'),
+        )
     },
     /no role lets the API invoke tenantry-\w+-catalog for ANY \/v1\/catalog\/styles/,
   ],
