@@ -1,5 +1,6 @@
 -- The first statement of every write: it locks the request's session and membership, and checks them and the permission
--- again. No write commits after the service has confirmed a revocation, a change of role or the loss of a permission.
+-- again. No write commits after the service has confirmed a revocation, a change of role or the loss of a permission. It has more than 300 lines,
+-- because people and API keys write under the same locks.
 --
 -- Lock order, for every transaction: tenant row, user (advisory), user in a tenant (advisory), membership row, session row, role
 -- (advisory), writes without a second factor (advisory); of an API key: tenant row, keys of the tenant (advisory), key (advisory), key row.

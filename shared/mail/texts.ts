@@ -1,3 +1,4 @@
+// The texts of every mail in both languages. It has more than 300 lines, because a mail has one place.
 import type { EmailMessage } from '#shared/mail/email-message.ts'
 import { FACTOR_CHANGES } from '#shared/mail/factor-changes.ts'
 import type { FactorChange, KeyReason } from '#shared/queue/kinds.ts'

@@ -54,13 +54,13 @@ it('finds no circle of imports among the folders and files of shared/', async ()
 })
 
 // More is not forbidden. It is to be noticed: a new room or arrow is a decision, and the number here is its place.
-it('keeps shared/ at 18 rooms and 56 arrows between them', async () => {
+it('keeps shared/ at 18 rooms and 57 arrows between them', async () => {
   const edges = edgesOf(await importsIn('shared'))
   const entries = await readdir(new URL('shared', ROOT), { withFileTypes: true })
   const loose = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
   expect(loose).toEqual(['README.md'])
   expect(entries.length - loose.length).toBe(18)
-  expect([...edges.values()].reduce((sum, { size }) => sum + size, 0)).toBe(56)
+  expect([...edges.values()].reduce((sum, { size }) => sum + size, 0)).toBe(57)
 })
 
 it('has no file of more than 300 lines that does not say why at its top', async () => {
