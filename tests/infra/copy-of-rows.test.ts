@@ -32,7 +32,8 @@ async function copied(columns: string, tx: postgres.Sql | postgres.TransactionSq
   return parts.join('')
 }
 
-const COLUMNS = 'id, tenant_id, number, customer_name, status, currency, created_by, created_by_key, created_at, updated_at'
+const COLUMNS =
+  'id, tenant_id, number, customer_name, status, currency, created_by, created_by_key, created_at, updated_at'
 
 it('the runbook copies the rows of a guarded table from a restored cluster to the current one, as the owner', async () => {
   const page = readFileSync('infra/runbook/recovery.md', 'utf8')
