@@ -41,6 +41,20 @@ const ADMINISTRATION = [
   'kms:UpdatePrimaryRegion',
 ]
 
+/** Who may administer a vault key. Not the default policy: under it, any IAM policy in the account could grant use of the key. */
+export const vaultAdministration = (): PolicyStatement =>
+  new PolicyStatement({ principals: [new AccountRootPrincipal()], actions: ADMINISTRATION, resources: ['*'] })
+
+/** A grant would allow use of a key without its policy. AWS services make some for the resources that they encrypt. */
+export const noGrants = (): PolicyStatement =>
+  new PolicyStatement({
+    effect: Effect.DENY,
+    principals: [new AnyPrincipal()],
+    actions: ['kms:CreateGrant'],
+    resources: ['*'],
+    conditions: { BoolIfExists: { 'kms:GrantIsForAWSResource': 'false', 'aws:PrincipalIsAWSService': 'false' } },
+  })
+
 /** The KMS keys of a stage. All rotate every year. */
 export class Keys extends Construct {
   /** Wraps the tenants' data keys. */
@@ -67,19 +81,14 @@ export class Keys extends Construct {
       new Key(this, name, { enableKeyRotation: true, pendingWindow: Duration.days(30), removalPolicy, ...props })
     this.database = made('Database', { description: 'Tenantry: the database' })
     this.service = made('Service', { description: 'Tenantry: secrets, logs, queues and topics' })
-    // Not the default policy: under it, any IAM policy in the account could grant use of the key.
     this.vault = made('Vault', {
       description: 'Tenantry: the data keys of the tenants',
       multiRegion: multiRegionVaultKey,
-      policy: new PolicyDocument({
-        statements: [
-          new PolicyStatement({ principals: [new AccountRootPrincipal()], actions: ADMINISTRATION, resources: ['*'] }),
-        ],
-      }),
+      policy: new PolicyDocument({ statements: [vaultAdministration()] }),
     })
     this.wrapping = otherVaultKeys[0] ?? this.vault.keyArn
     this.allowServices()
-    for (const key of [this.database, this.service, this.vault]) this.denyGrants(key)
+    for (const key of [this.database, this.service, this.vault]) key.addToResourcePolicy(noGrants())
   }
 
   /** Allows a role to use data keys, only with their encryption context. */
@@ -97,19 +106,6 @@ export class Keys extends Construct {
       })
     this.vault.addToResourcePolicy(statement([role], ['*']))
     role.addToPrincipalPolicy(statement(undefined, [this.vault.keyArn, ...this.otherVaultKeys]))
-  }
-
-  /** A grant would allow use of a key without its policy. AWS services make some for the resources that they encrypt. */
-  private denyGrants(key: Key): void {
-    key.addToResourcePolicy(
-      new PolicyStatement({
-        effect: Effect.DENY,
-        principals: [new AnyPrincipal()],
-        actions: ['kms:CreateGrant'],
-        resources: ['*'],
-        conditions: { BoolIfExists: { 'kms:GrantIsForAWSResource': 'false', 'aws:PrincipalIsAWSService': 'false' } },
-      }),
-    )
   }
 
   private allowServices(): void {

@@ -8,7 +8,7 @@ import type { Keys } from './keys.ts'
 import { KEPT } from './logs.ts'
 import type { Watched } from './metrics.ts'
 
-const KEPT_FOR = Duration.days(35)
+export const KEPT_FOR = Duration.days(35)
 
 /**
  * Daily backups of the database in a vault of AWS Backup, and a copy of each in other vaults: in another Region, which outlives
