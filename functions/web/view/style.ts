@@ -86,6 +86,7 @@ button.link{border:0;background:none;padding:.25rem;min-height:1.5rem;color:var(
 button.link[aria-current]{color:var(--ink);font-weight:600;text-decoration:none}
 .action{display:inline-block;margin:0}
 .actions{display:flex;flex-wrap:wrap;gap:.5rem 1rem;align-items:center}
+td .actions>*{white-space:nowrap}
 label.choice{display:flex;gap:.5rem;align-items:baseline;font-weight:400;min-height:2rem}
 label.radio{display:flex;gap:.6rem;align-items:baseline;padding:.5rem 0;margin:0}
 label .careful{display:block;font-weight:400}
