@@ -298,7 +298,8 @@ function fill(browser: Browser, to: string, secret: string | null): Filled {
       ''
     typed.push(`<option value="${fields[name]}" selected>`)
   }
-  const [, box] = /<input type="checkbox" name="([^"]*)"/.exec(content) ?? []
+  // A permission of a key. What the other boxes ask for is wanted by few.
+  const [, box] = /<input type="checkbox" name="(may-[^"]*)"/.exec(content) ?? []
   if (box !== undefined) {
     fields[box] = 'yes'
     typed.push(`name="${box}" value="yes" checked`)
