@@ -1,9 +1,3 @@
-import type { KeyPermission } from '#shared/identity/permissions.ts'
-
-/** The part of a permission before the dot. */
-type DomainOf<P extends string> = P extends `${infer Name}.${string}` ? Name : never
-export type Domain = DomainOf<KeyPermission>
-
 const en = {
   title: 'API keys',
   caption: 'API keys of the shop',
@@ -31,13 +25,6 @@ const en = {
   permissions: 'What the key may do',
   permissionsHint: 'You can give what you may do yourself. It cannot be changed later.',
   nothingToGive: 'Your role permits nothing that a key may do. Ask an owner of the shop.',
-  domains: {
-    catalog: 'Catalog',
-    company: 'Settings',
-    customer: 'Customers',
-    deal: 'Deals',
-    design: 'Designs',
-  } satisfies Record<Domain, string>,
   life: 'Expires',
   lifeHint: 'We write to you before it expires.',
   after: (days: number) => (days === 1 ? 'In 1 day' : days === 365 ? 'In 1 year' : `In ${days} days`),
@@ -91,13 +78,6 @@ const es: typeof en = {
   permissions: 'Lo que puede hacer la clave',
   permissionsHint: 'Puede dar lo que usted mismo puede hacer. Después no se puede cambiar.',
   nothingToGive: 'Su rol no permite nada que una clave pueda hacer. Pregunte a un propietario de la tienda.',
-  domains: {
-    catalog: 'Catálogo',
-    company: 'Ajustes',
-    customer: 'Clientes',
-    deal: 'Pedidos',
-    design: 'Diseños',
-  },
   life: 'Caduca',
   lifeHint: 'Le escribimos antes de que caduque.',
   after: (days) => (days === 1 ? 'En 1 día' : days === 365 ? 'En 1 año' : `En ${days} días`),

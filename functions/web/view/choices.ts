@@ -81,14 +81,20 @@ export const checkboxes = (
     readonly hint?: string
     readonly prefix: string
     readonly options: readonly ExplainedOption[]
+    /** The field that a refusal of all boxes together names. */
+    readonly name?: string
   },
-  checked: readonly string[],
+  checked: readonly string[] = [],
 ): Html => {
-  const { legend, hint, prefix, options } = parts
+  // The boxes of a prefix are one field.
+  const { legend, hint, prefix, options, name = prefix } = parts
+  ui.refusal?.labels.set(name, legend)
+  const errors = errorsOf(ui, name)
   const isChecked = (value: string) =>
     ui.refusal === null ? checked.includes(value) : `${prefix}${value}` in ui.refusal.values
-  return html`<fieldset class="field"><legend>${legend}</legend>
+  return html`<fieldset class="${errors.length > 0 ? 'field invalid' : 'field'}" id="${idOf(name)}" tabindex="-1"><legend>${legend}</legend>
 ${hint !== undefined && html`<p class="hint">${hint}</p>`}
+${errors.length > 0 && html`<p class="error"><span class="unseen">${ui.t.common.errorPrefix} </span>${lines(errors)}</p>`}
 ${options.map(
   (option) =>
     html`<label class="choice"><input type="checkbox" name="${prefix}${option.value}" value="yes"${isChecked(option.value) && html` checked`}> <span>${option.label}${explanation(option)}</span></label>`,

@@ -1,5 +1,5 @@
-import { holds, type KeyPermission } from '#shared/identity/permissions.ts'
-import { type Html, html } from '#web/http/html.ts'
+import { holds } from '#shared/identity/permissions.ts'
+import { html } from '#web/http/html.ts'
 import type { ShopUi } from '#web/http/page.ts'
 import { type View, view } from '#web/http/reply.ts'
 import {
@@ -14,9 +14,9 @@ import {
   secretOf,
   type ShownKey,
 } from '#web/pages/api-keys/key.ts'
-import { type Domain, keyPages } from '#web/texts/key-pages.ts'
+import { keyPages } from '#web/texts/key-pages.ts'
 import { checkboxes, type Option, select } from '#web/view/choices.ts'
-import { errorsOf, field, form, idOf, lines } from '#web/view/form.ts'
+import { field, form } from '#web/view/form.ts'
 import { when } from '#web/view/time.ts'
 
 /** What a page knows that lets people choose how long a key lives. */
@@ -35,7 +35,13 @@ export function newKeyView(ui: LifeUi): View {
             to: back,
             fields: [
               field(ui, { name: 'name', label: t.name, hint: t.nameHint, autocomplete: 'off' }),
-              permissionBoxes(ui, mayGive),
+              checkboxes(ui, {
+                legend: t.permissions,
+                hint: t.permissionsHint,
+                name: 'permissions',
+                prefix: MAY_PREFIX,
+                options: mayGive.map((value) => ({ value, label: ui.t.roles.permissions[value] })),
+              }),
               select(ui, {
                 name: 'days',
                 label: t.life,
@@ -56,34 +62,6 @@ const lifetimes = ({ language, keyMaxDays }: LifeUi, mostDays = keyMaxDays): Opt
     value: String(days),
     label: keyPages[language].after(days),
   }))
-
-const domainOf = (permission: KeyPermission): Domain =>
-  // The type of a part of a text is lost by split.
-  permission.split('.')[0] as Domain
-
-/** A box for each permission, by what it is about. */
-function permissionBoxes(ui: ShopUi, permissions: readonly KeyPermission[]): Html {
-  const t = keyPages[ui.language]
-  const name = 'permissions'
-  ui.refusal?.labels.set(name, t.permissions)
-  const errors = errorsOf(ui, name)
-  const groups = [...Map.groupBy(permissions, domainOf)]
-  return html`<fieldset class="${errors.length > 0 ? 'field invalid' : 'field'}" id="${idOf(name)}" tabindex="-1"><legend>${t.permissions}</legend>
-<p class="hint">${t.permissionsHint}</p>
-${errors.length > 0 && html`<p class="error"><span class="unseen">${ui.t.common.errorPrefix} </span>${lines(errors)}</p>`}
-${groups.map(([domain, inDomain]) =>
-  checkboxes(
-    ui,
-    {
-      legend: t.domains[domain],
-      prefix: MAY_PREFIX,
-      options: inDomain.map((value) => ({ value, label: ui.t.roles.permissions[value] })),
-    },
-    [],
-  ),
-)}
-</fieldset>`
-}
 
 export function rotationView(ui: LifeUi, key: ApiKey): View {
   const t = keyPages[ui.language]
