@@ -6,8 +6,9 @@ import { invokeLambda } from '#shared/queue/invoke-lambda.ts'
 import { openVault } from '#shared/vault/open-vault.ts'
 import { openRuntime } from '#shared/lambda/runtime.ts'
 import { isFactorCommand, isKeyCommand, type Outcome } from './commands.ts'
+import { orRefused } from './database-failure.ts'
 import type { Examined } from './examine.ts'
-import { type Instruction, receive } from './instruction.ts'
+import { type Instruction, type Order, receive } from './instruction.ts'
 import { worker } from './worker.ts'
 import { look } from './look.ts'
 import { operate, operateKeys } from './operate.ts'
@@ -21,7 +22,10 @@ const runtime = openRuntime(worker, { openVault, invoke: invokeLambda })
 export const handler = metered(async (event: unknown, context: Context): Promise<Outcome> => {
   const received = await receive(event, context)
   if (!('command' in received)) return received
-  const { command, instruction } = received
+  return orRefused(() => run(received, context))
+})
+
+async function run({ command, instruction }: Order, context: Context): Promise<Outcome> {
   const opened = await runtime.open()
   const shouldStop = () => context.getRemainingTimeInMillis() < RESERVE_MS
   if (isFactorCommand(command)) return operateFactors(opened, command, { ...instruction, shouldStop })
@@ -36,7 +40,7 @@ export const handler = metered(async (event: unknown, context: Context): Promise
   }
   const refused = command.command === 'unsuppress' ? await allowMailTo(command.email) : null
   return refused ?? operate(opened, command, instruction)
-})
+}
 
 /** Loads the doctor, which no other command needs. */
 async function examineDatabase(config: Config, instruction: Instruction): Promise<Outcome> {

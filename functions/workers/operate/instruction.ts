@@ -15,6 +15,12 @@ export interface Instruction {
   readonly requestId: string
 }
 
+/** A command, and who gave it. */
+export interface Order {
+  readonly command: Command
+  readonly instruction: Instruction
+}
+
 const Event = v.looseObject(
   {
     reason: text({ max: 300, example: 'The owner left the company, ticket 4711' }),
@@ -32,7 +38,7 @@ const invalid = (issues: readonly v.BaseIssue<unknown>[]): Outcome => ({
 export async function receive(
   event: unknown,
   { functionName, invokedFunctionArn, awsRequestId }: Context,
-): Promise<Outcome | { readonly command: Command; readonly instruction: Instruction }> {
+): Promise<Outcome | Order> {
   const received = v.safeParse(Event, event)
   if (!received.success) return invalid(received.issues)
   const { reason, caller, ...rest } = received.output
