@@ -420,10 +420,11 @@ comment on function app.rename_api_key is
   'owner: identity_gate; proof: ticket; callers: identity_app; definer: no login may write keys, or it could give itself one';
 
 -- Replaces the secret of a key. The one before is valid for p_overlap_seconds more, and never longer than it was; the one before that ends
--- now. Without p_expires_at the key expires when it did. Returns why not: `not-found`, `key-ended` or `expires-at`, or null.
+-- now. Without p_expires_at the key expires when it did. p_replaces, a time of milliseconds, is when the present secret was made: another one is not
+-- replaced. Returns why not: `not-found`, `key-ended`, `key-rotated` or `expires-at`, or null.
 create function app.rotate_api_key(
     p_ticket bytea, p_key uuid, p_hash bytea, p_hint text, p_overlap_seconds integer, p_expires_at timestamptz, p_max_seconds integer,
-    p_source app.source, p_step_up_seconds integer default null)
+    p_source app.source, p_step_up_seconds integer default null, p_replaces timestamptz default null)
   returns text
   language plpgsql volatile security definer
   set search_path = pg_catalog, pg_temp
@@ -436,6 +437,8 @@ begin
     return 'not-found';
   elsif v_key.revoked_at is not null or v_key.expires_at <= now() then
     return 'key-ended';
+  elsif p_replaces is not null and date_trunc('milliseconds', coalesce(v_key.rotated_at, v_key.created_at)) <> p_replaces then
+    return 'key-rotated';
   elsif p_expires_at is not null and not app.is_life_of_key(p_expires_at, p_max_seconds) then
     return 'expires-at';
   end if;

@@ -17,6 +17,7 @@ export const PROBLEM_ACTIONS: Readonly<Record<ProblemKind, string>> = {
   'role-limit': 'The tenant has as many roles of its own as it may have. Delete one that nobody needs.',
   'key-exists': 'A live API key of the tenant has this name. Choose another name.',
   'key-limit': 'The tenant has as many live API keys as it may have. Revoke one that nobody needs.',
+  'key-rotated': 'The key has got another secret meanwhile. Read the key, and rotate it if that is still wanted.',
   'key-ended': 'The API key is revoked or has expired. Make another one.',
   'factor-rejected': 'The code or the passkey is wrong, was used already or has expired. Send another one.',
   'sign-in-expired': 'The sign-in took too long or had too many tries. Sign in with the password again.',

@@ -40,6 +40,7 @@ export const PROBLEMS = {
   'key-exists': { status: 409, title: 'Existing API key' },
   'key-limit': { status: 409, title: 'Too many API keys' },
   'key-ended': { status: 409, title: 'Ended API key' },
+  'key-rotated': { status: 409, title: 'Rotated API key' },
   'factor-rejected': { status: 422, title: 'Second factor rejected' },
   'sign-in-expired': { status: 400, title: 'Expired sign-in' },
   'step-up-required': { status: 403, title: 'Step-up required' },

@@ -15,7 +15,7 @@ const [VENDOR] = vendorAccounts
 const EXCEPTIONS: Readonly<Record<string, object>> = {
   // The example is a time beyond the longest life of a key, so that it never passes.
   'POST /v1/api-keys': { expires_at: null },
-  'POST /v1/api-keys/{id}/rotate': { expires_at: null },
+  'POST /v1/api-keys/{id}/rotate': { expires_at: null, replaces: null },
   'POST /v1/auth/login': { email: 'nobody@shops.test', password: PASSWORD },
   'POST /v1/vendor-accounts': {
     vendor: VENDOR?.code,

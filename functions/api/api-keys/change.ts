@@ -38,6 +38,8 @@ export function refuse(refusal: KeyRefusal, place: number | null = null): never 
       throw notFound('no API key with this id')
     case 'key-ended':
       throw new Problem('key-ended', { detail: 'The key is revoked or has expired.' })
+    case 'key-rotated':
+      throw new Problem('key-rotated', { detail: 'The key has got another secret meanwhile.' })
     case 'key-exists':
       throw new Problem('key-exists', { detail: 'A live key has this name.' })
     case 'key-limit':

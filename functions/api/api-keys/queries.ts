@@ -69,7 +69,14 @@ export interface ByTicket {
   readonly stepUpSeconds: number
 }
 
-export type KeyRefusal = 'not-found' | 'key-ended' | 'key-exists' | 'key-limit' | 'expires-at' | 'permission'
+export type KeyRefusal =
+  | 'not-found'
+  | 'key-ended'
+  | 'key-rotated'
+  | 'key-exists'
+  | 'key-limit'
+  | 'expires-at'
+  | 'permission'
 
 interface NewKey {
   readonly name: string
@@ -122,13 +129,15 @@ export async function rotateKey(
   key: Pick<NewKey, 'hash' | 'hint' | 'expiresAt' | 'maxSeconds'> & {
     readonly id: string
     readonly overlapSeconds: number
+    /** When the secret that is replaced was made. Null: whichever it is. */
+    readonly replaces: string | null
   },
 ): Promise<KeyRefusal | null> {
   const [row] = await ticket.present(
     (bytes) => call<Refused>`
       select app.rotate_api_key(
         ${bytes}, ${key.id}, ${key.hash}, ${key.hint}, ${key.overlapSeconds}, ${key.expiresAt}::text::timestamptz, ${key.maxSeconds},
-        ${sourceValue(source)}::app.source, ${stepUpSeconds}) as refusal`,
+        ${sourceValue(source)}::app.source, ${stepUpSeconds}, ${key.replaces}::text::timestamptz) as refusal`,
   )
   return row?.refusal ?? null
 }

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { fault } from '#shared/schema/fault.ts'
+import { Timestamp } from '#shared/schema/timestamp.ts'
 import { hintOf, newApiKey } from '#shared/secret/api-key.ts'
 import { hashToken } from '#shared/secret/secret.ts'
 import { ExpiresAt, ShownApiKey } from './api-key.ts'
@@ -26,9 +27,18 @@ export const rotateKey = endpoint({
       DAY_SECONDS,
     ),
     expires_at: v.nullish(ExpiresAt, null),
+    replaces: v.nullish(
+      v.pipe(
+        Timestamp,
+        v.description(
+          '`rotated_at` of the secret that is replaced, or `created_at` of its key. 409 if it was replaced.',
+        ),
+      ),
+      null,
+    ),
   }),
   reply: ShownApiKey,
-  problems: ['key-ended'],
+  problems: ['key-ended', 'key-rotated'],
   async handle(context) {
     const { body, params, runtime } = context
     const key = newApiKey()
@@ -38,6 +48,7 @@ export const rotateKey = endpoint({
       hint: hintOf(key),
       overlapSeconds: body.overlap_seconds,
       expiresAt: body.expires_at,
+      replaces: body.replaces,
       maxSeconds: runtime.config.apiKey.maxDays * DAY_SECONDS,
     })
     if (refusal !== null) refuse(refusal)

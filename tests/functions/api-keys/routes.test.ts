@@ -173,6 +173,20 @@ describe('a key', () => {
     expect((await rotate({ overlap_seconds: 604_801 })).status).toBe(422)
   })
 
+  it('gets one new secret by twenty rotations at once that replace the same one, which stays valid', async () => {
+    const { owner } = await service.newTenant('owner')
+    const { body: made } = await create(owner.token)
+    const rotate = (replaces: string) =>
+      request(`POST /v1/api-keys/${made.id}/rotate`, owner.token, { overlap_seconds: 3600, replaces })
+    const answers = await Promise.all(Array.from({ length: 20 }, () => rotate(made.created_at)))
+    const done = answers.filter((answer) => answer.status === 200)
+    expect(done).toHaveLength(1)
+    for (const { status, body } of answers)
+      if (status !== 200) expect([status, body.type]).toEqual([409, expect.stringMatching(/key-rotated$/)])
+    for (const key of [made.key, done[0]?.body.key]) expect((await request('GET /v1/deals', key)).status).toBe(200)
+    expect((await rotate(done[0]?.body.rotated_at)).status).toBe(200)
+  })
+
   it('is revoked: its next request is refused, a repeat changes nothing, and it stays in the list', async () => {
     const { owner, id: tenant } = await service.newTenant('owner')
     const { body } = await create(owner.token)

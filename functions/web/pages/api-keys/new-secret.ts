@@ -14,7 +14,6 @@ import {
   Overlap,
   readKey,
   readLiveKey,
-  secretOf,
 } from '#web/pages/api-keys/key.ts'
 
 // The response to these forms is the only page that shows a secret. Nothing keeps it, so a second press cannot show it again: it changes
@@ -81,14 +80,18 @@ export const rotateKey = page({
   async handle(context) {
     const { params, form, call } = context
     const { id } = params
-    const key = await readKey(call, id)
-    if (secretOf(key) !== form.replaces)
-      return redirect(keysPath(params.slug, `/${id}/rotate`), {
-        notice: 'key-rotated-before',
-        about: { key: key.name },
-      })
-    const body = { overlap_seconds: Number(form.overlap), expires_at: afterDays(form.days) }
-    return (await views()).secretView(context, await call('POST /v1/api-keys/{id}/rotate', { params: { id }, body }))
+    const body = {
+      overlap_seconds: Number(form.overlap),
+      expires_at: afterDays(form.days),
+      replaces: form.replaces,
+    }
+    try {
+      return (await views()).secretView(context, await call('POST /v1/api-keys/{id}/rotate', { params: { id }, body }))
+    } catch (error) {
+      if (!(error instanceof ProblemError) || error.kind !== 'key-rotated') throw error
+      const { name } = await readKey(call, id)
+      return redirect(keysPath(params.slug, `/${id}/rotate`), { notice: 'key-rotated-before', about: { key: name } })
+    }
   },
   again: async (context) => (await views()).rotationView(context, await readKey(context.call, context.params.id)),
 })

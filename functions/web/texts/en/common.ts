@@ -121,6 +121,7 @@ export const problems: ProblemTexts = {
   'role-limit': 'The shop has as many roles as it may have.',
   'key-exists': 'A key of the shop has this name already.',
   'key-limit': 'The shop has as many keys as it may have. Revoke one that nobody needs.',
+  'key-rotated': 'This key has a new secret already.',
   'key-ended': 'This key was revoked or has expired. Create another one.',
   'factor-limit': 'You have ten passkeys. Remove one first.',
   'passkey-exists': 'This passkey is in use already. Use it, or make another one.',

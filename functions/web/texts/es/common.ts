@@ -122,6 +122,7 @@ export const problems: typeof en.problems = {
   'role-limit': 'La tienda ya tiene el máximo de roles.',
   'key-exists': 'Una clave de la tienda ya tiene este nombre.',
   'key-limit': 'La tienda ya tiene el máximo de claves. Revoque una que nadie necesite.',
+  'key-rotated': 'Esta clave ya tiene un secreto nuevo.',
   'key-ended': 'Esta clave se revocó o ha caducado. Cree otra.',
   'factor-limit': 'Tiene diez llaves de acceso. Quite una primero.',
   'passkey-exists': 'Esta llave de acceso ya está en uso. Úsela o cree otra.',

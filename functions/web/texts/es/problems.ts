@@ -14,6 +14,7 @@ const titles: Readonly<Record<ProblemKind, string>> = {
   'key-exists': 'Clave de API existente',
   'key-limit': 'Demasiadas claves de API',
   'key-ended': 'Clave de API terminada',
+  'key-rotated': 'Clave de API con otro secreto',
   'factor-rejected': 'Segundo factor rechazado',
   'sign-in-expired': 'Inicio de sesión caducado',
   'second-factor-required': 'Se necesita un segundo paso',
@@ -52,6 +53,7 @@ const actions: Readonly<Record<ProblemKind, string>> = {
   'key-exists': 'Una clave de API vigente de la tienda tiene este nombre. Elija otro.',
   'key-limit': 'La tienda tiene tantas claves de API vigentes como puede tener. Revoque una que nadie necesite.',
   'key-ended': 'La clave de API está revocada o ha caducado. Cree otra.',
+  'key-rotated': 'La clave ya tiene otro secreto. Lea la clave y cámbielo si aún hace falta.',
   'factor-rejected': 'El código o la llave de acceso no es correcto, ya se usó o ha caducado. Envíe otro.',
   'sign-in-expired':
     'El inicio de sesión duró demasiado o tuvo demasiados intentos. Inicie sesión de nuevo con la contraseña.',
