@@ -170,6 +170,8 @@ export const STAGES = {
         auth: 150,
         authorize: 150,
         web: 120,
+        // Managers change keys, and few programs ask what theirs may do.
+        'api-keys': 10,
         health: 10,
         openapi: 10,
         'not-found': 5,

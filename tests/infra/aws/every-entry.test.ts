@@ -28,8 +28,8 @@ function sizes(stage: Synthesized) {
   const perRole = Map.groupBy(of('AWS::IAM::Policy'), ({ Roles }) => JSON.stringify(Roles))
   const permissions = Map.groupBy(of('AWS::Lambda::Permission'), ({ FunctionName }) => JSON.stringify(FunctionName))
   return {
-    // CloudFormation accepts 500 and 200, and a file of 1,000,000 bytes. Below, there is room for what comes: a group and two workers are 23 resources.
-    resources: [stage.resources.size, 430],
+    // CloudFormation accepts 500 and 200, and a file of 1,000,000 bytes. 430 are the goal; a group and two workers, which a test adds, are 24 more.
+    resources: [stage.resources.size, 454],
     outputs: [stage.outputs.size, 60],
     'bytes of the template': [stage.bytes, 700_000],
     // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html, without whitespace.
