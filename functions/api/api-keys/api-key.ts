@@ -25,8 +25,8 @@ export const NewPermissions = v.pipe(
   v.examples([['catalog.read', 'deal.write']]),
 )
 
-/** When a key expires, as a client sends it. */
-export const ExpiresAt = v.pipe(
+/** A time, as a client sends it. */
+export const SentTime = v.pipe(
   v.string(),
   v.metadata({ format: 'date-time' }),
   v.examples(['2099-11-02T09:30:00Z']),

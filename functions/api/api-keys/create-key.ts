@@ -3,7 +3,7 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { hintOf, newApiKey } from '#shared/secret/api-key.ts'
 import { hashToken } from '#shared/secret/secret.ts'
-import { ExpiresAt, KeyName, NewPermissions, ShownApiKey } from './api-key.ts'
+import { SentTime, KeyName, NewPermissions, ShownApiKey } from './api-key.ts'
 import { byTicket, changed, DAY_SECONDS, refuse } from './change.ts'
 import { createKey as create } from './queries.ts'
 
@@ -20,7 +20,7 @@ export const createKey = endpoint({
     '`Idempotency-Key`, because a stored reply would contain it: after a lost reply, the name is taken, and the key without an owner can be revoked.',
   needs: ['invoke:deliver-mail'],
   repeatable: true,
-  body: v.object({ name: KeyName, permissions: NewPermissions, expires_at: v.nullish(ExpiresAt, null) }),
+  body: v.object({ name: KeyName, permissions: NewPermissions, expires_at: v.nullish(SentTime, null) }),
   reply: ShownApiKey,
   problems: ['key-exists', 'key-limit'],
   async handle(context) {

@@ -2,10 +2,9 @@ import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { fault } from '#shared/schema/fault.ts'
-import { Timestamp } from '#shared/schema/timestamp.ts'
 import { hintOf, newApiKey } from '#shared/secret/api-key.ts'
 import { hashToken } from '#shared/secret/secret.ts'
-import { ExpiresAt, ShownApiKey } from './api-key.ts'
+import { SentTime, ShownApiKey } from './api-key.ts'
 import { byTicket, changed, DAY_SECONDS, refuse } from './change.ts'
 import { rotateKey as rotate } from './queries.ts'
 
@@ -18,7 +17,8 @@ export const rotateKey = endpoint({
   summary: 'Replace the secret of an API key, and show the new one once',
   description:
     'The previous secret is valid for `overlap_seconds` more, and the one before it no longer. 0: the next request with the previous one is ' +
-    'refused. Without `expires_at` the key expires when it did. The route takes no `Idempotency-Key`, because a stored reply would contain the key.',
+    'refused. Without `expires_at` the key expires when it did. `replaces` is `rotated_at` of the key that the client saw, or `created_at`: ' +
+    '409 if its secret was replaced since. The route takes no `Idempotency-Key`, because a stored reply would contain the key.',
   revokes: true,
   repeatable: true,
   body: v.object({
@@ -26,16 +26,8 @@ export const rotateKey = endpoint({
       v.pipe(v.number(), v.integer(RANGE), v.minValue(0, RANGE), v.maxValue(MOST_OVERLAP, RANGE), v.examples([3600])),
       DAY_SECONDS,
     ),
-    expires_at: v.nullish(ExpiresAt, null),
-    replaces: v.nullish(
-      v.pipe(
-        Timestamp,
-        v.description(
-          '`rotated_at` of the secret that is replaced, or `created_at` of its key. 409 if it was replaced.',
-        ),
-      ),
-      null,
-    ),
+    expires_at: v.nullish(SentTime, null),
+    replaces: v.nullish(SentTime, null),
   }),
   reply: ShownApiKey,
   problems: ['key-ended', 'key-rotated'],
