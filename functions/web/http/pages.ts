@@ -41,6 +41,7 @@ import {
   startApp,
 } from '#web/pages/account/second-factor.ts'
 import { changeSettings, showSettings } from '#web/pages/settings.ts'
+import { changePolicy, showPolicy } from '#web/pages/second-factor-policy.ts'
 import {
   confirmRevocation,
   listAccounts,
@@ -131,6 +132,8 @@ export const PAGES: readonly Page[] = [
   showRun,
   showSettings,
   changeSettings,
+  showPolicy,
+  changePolicy,
   listEntries,
   chooseDownload,
   downloadCsv,

@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { ProblemError, type ReplyOf } from '#shared/client/client.ts'
 import { LOCALES } from '#shared/schema/language.ts'
 import { shopPath } from '#web/http/addresses.ts'
+import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
 import { NoticeQuery } from '#web/http/query.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
@@ -75,7 +76,7 @@ function settingsView(ui: ShopUi, { body: shop, etag }: Shop): View {
   }
   return view({
     title: texts.title,
-    content: form(ui, {
+    content: html`${form(ui, {
       to: shopPath(ui.session.tenant.slug, '/settings'),
       hidden: { etag },
       fields: [
@@ -103,6 +104,7 @@ function settingsView(ui: ShopUi, { body: shop, etag }: Shop): View {
         }),
       ],
       submit: texts.save,
-    }),
+    })}
+<p><a href="${shopPath(ui.session.tenant.slug, '/settings/second-factor')}">${texts.secondFactor}</a></p>`,
   })
 }

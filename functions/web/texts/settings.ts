@@ -9,9 +9,11 @@ const en = {
   currencyHint: 'It cannot be changed once the shop has deals.',
   savedMeanwhile: (value: string) => `Saved by somebody else meanwhile: ${value}.`,
   save: 'Save',
+  secondFactor: 'Second step at sign-in',
   navigation: { label: 'Settings', purpose: 'Name, time zone and currency of the shop.' },
   notices: {
     'settings-saved': 'The settings were saved.',
+    'factor-policy-saved': 'The second step is set.',
   },
 }
 
@@ -26,9 +28,11 @@ const es: typeof en = {
   currencyHint: 'No se puede cambiar cuando la tienda ya tiene pedidos.',
   savedMeanwhile: (value) => `Otra persona guardó mientras tanto: ${value}.`,
   save: 'Guardar',
+  secondFactor: 'Segundo paso al iniciar sesión',
   navigation: { label: 'Ajustes', purpose: 'Nombre, zona horaria y moneda de la tienda.' },
   notices: {
     'settings-saved': 'Se guardaron los ajustes.',
+    'factor-policy-saved': 'El segundo paso quedó fijado.',
   },
 }
 

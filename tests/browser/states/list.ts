@@ -52,6 +52,7 @@ const run = (name: keyof Made['runs'], shop: ShopName): State => ({
 /** The person with an authenticator app (infra/local/seed-secured.ts). */
 const secured = { as: SECURED }
 const SECOND_FACTOR = '/account/second-factor'
+const POLICY = '/settings/second-factor'
 const ofFactor =
   (what: string) =>
   ({ factor }: Made) =>
@@ -351,6 +352,9 @@ const OWN: Readonly<Record<string, readonly State[]>> = {
       sends: inShop('/settings', { legal_name: 'Harbor Print & Co', etag: '"another"' }),
     },
     { name: 'saved', ...owner, at: here('/settings'), sends: inShop('/settings'), status: 200 },
+  ],
+  '/s/{slug}/settings/second-factor': [
+    { name: 'open too long', ...owner, at: here(POLICY), sends: { to: here(POLICY), old: true } },
   ],
   '/s/{slug}/audit-log': [
     { name: 'refused', ...owner, at: here('/audit-log?from=1700-01-01'), status: 422 },

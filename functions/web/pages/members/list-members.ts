@@ -11,11 +11,15 @@ import { filters } from '#web/view/filters.ts'
 import { badge, empty, paging, table, withQuery } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
 
+/** With a second factor, without one, or either. */
+const FACTORS = ['', 'true', 'false'] as const
+
 const Query = v.object({
   ...NoticeQuery.entries,
   q: optional,
   status: v.fallback(v.picklist(MEMBER_STATUSES), 'active'),
   role: optional,
+  second_factor: v.fallback(v.picklist(FACTORS), ''),
   cursor: optional,
 })
 
@@ -27,11 +31,13 @@ export const listMembers = page({
   access: { permission: 'member.manage' },
   navigation: 'members',
   query: Query,
-  load: ({ call, query: { q, status, role, cursor } }) =>
-    call('GET /v1/members', { query: { ...present({ q, role, cursor }), status, include: 'total,roles' } }),
+  load: ({ call, query: { status, q, role, second_factor, cursor } }) =>
+    call('GET /v1/members', {
+      query: { ...present({ q, role, second_factor: second_factor || null, cursor }), status, include: 'total,roles' },
+    }),
   async handle(context) {
     const { t, session, query, data, language } = context
-    const { q, status, role, cursor } = query
+    const { q, status, role, second_factor, cursor } = query
     const { members: texts } = t
     const invitations = shopPath(session.tenant.slug, '/invitations')
     return view({
@@ -57,6 +63,12 @@ ${filters(context, texts.filters, [
       label: texts.states[value === 'revoked' ? 'removed' : value],
     })),
   },
+  {
+    name: 'second_factor',
+    label: texts.factor,
+    value: second_factor,
+    options: FACTORS.map((value) => ({ value, label: texts.factors[value] })),
+  },
 ])}
 ${
   data.data.length === 0
@@ -66,7 +78,7 @@ ${
       )
     : html`<p class="quiet">${texts.range((data.preceding ?? 0) + 1, (data.preceding ?? 0) + data.data.length, data.total ?? 0)}</p>${list(context, data.data)}`
 }
-${paging(context, { query: { q, status, role }, cursor, next: data.next_cursor, previous: data.previous_cursor ?? null })}`,
+${paging(context, { query: { q, status, role, second_factor }, cursor, next: data.next_cursor, previous: data.previous_cursor ?? null })}`,
     })
   },
 })

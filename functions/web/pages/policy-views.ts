@@ -1,0 +1,51 @@
+import type { ReplyOf } from '#shared/client/client.ts'
+import { shopPath } from '#web/http/addresses.ts'
+import { html } from '#web/http/html.ts'
+import type { ShopUi } from '#web/http/page.ts'
+import { type View, view } from '#web/http/reply.ts'
+import { GRACE_DAYS, POLICIES } from '#web/pages/second-factor-policy.ts'
+import { policyPage } from '#web/texts/policy-page.ts'
+import { radios, select } from '#web/view/choices.ts'
+import { form } from '#web/view/form.ts'
+import { withQuery } from '#web/view/parts.ts'
+import { when } from '#web/view/time.ts'
+
+/** Whoever has no second factor may only stop asking for one: the API refuses the rest. */
+export function policyView(ui: ShopUi, { second_factor_policy: policy }: ReplyOf<'GET /v1/tenant'>): View {
+  const t = policyPage[ui.language]
+  const { session } = ui
+  const { slug } = session.tenant
+  const isOneFactor = session.session.second_factor_at === null
+  const choices = POLICIES.filter((value) => value === 'none' || !isOneFactor)
+  const dates = [
+    { label: t.from.managers, from: policy.managers_from },
+    { label: t.from.everyone, from: policy.everyone_from },
+  ]
+  return view({
+    title: t.title,
+    content: html`<p class="prose">${t.text}</p>
+<dl>${dates.map(({ label, from }) => from !== null && html`<dt>${label}</dt><dd>${when(ui, from)}</dd>`)}</dl>
+<p><a href="${withQuery(shopPath(slug, '/members'), { second_factor: 'false' })}">${t.without}</a></p>
+${isOneFactor && html`<p class="prose">${t.ownFirst}</p><p><a class="button" href="/account/second-factor">${t.setUp}</a></p>`}
+${form(ui, {
+  to: shopPath(slug, '/settings/second-factor'),
+  fields: [
+    radios(ui, {
+      name: 'require',
+      legend: t.who,
+      value: choices.includes(policy.require) ? policy.require : 'none',
+      options: choices.map((value) => ({ value, label: t.choices[value].label, hint: t.choices[value].hint })),
+    }),
+    select(ui, {
+      name: 'grace_days',
+      label: t.days,
+      hint: t.daysHint,
+      value: '14',
+      options: GRACE_DAYS.map((value) => ({ value, label: t.after(Number(value)) })),
+    }),
+  ],
+  submit: t.save,
+  back: shopPath(slug, '/settings'),
+})}`,
+  })
+}

@@ -1,0 +1,35 @@
+import * as v from 'valibot'
+import { fault } from '#shared/schema/fault.ts'
+import { shopPath } from '#web/http/addresses.ts'
+import { page } from '#web/http/page.ts'
+import { redirect } from '#web/http/reply.ts'
+
+const views = () => import('#web/pages/policy-views.ts')
+
+/** Whom a shop may ask for a second factor, as the API names them. */
+export const POLICIES = ['none', 'managers', 'everyone'] as const
+/** The days of grace that a person chooses from. */
+export const GRACE_DAYS = ['0', '7', '14', '30'] as const
+
+const choiceOf = <const Choice extends string>(choices: readonly Choice[]) =>
+  v.picklist(choices, fault({ code: 'not-a-choice', choices: choices.join(', ') }))
+
+export const showPolicy = page({
+  route: 'GET /s/{slug}/settings/second-factor',
+  access: { permission: 'company.write' },
+  load: ({ call }) => call('GET /v1/tenant'),
+  handle: async (context) => (await views()).policyView(context, context.data),
+})
+
+export const changePolicy = page({
+  route: 'POST /s/{slug}/settings/second-factor',
+  access: { permission: 'company.write' },
+  stepUp: 'PUT /v1/tenant/second-factor-policy',
+  form: v.object({ require: choiceOf(POLICIES), grace_days: choiceOf(GRACE_DAYS) }),
+  async handle({ params, form, call }) {
+    const body = { require: form.require, grace_days: Number(form.grace_days) }
+    await call('PUT /v1/tenant/second-factor-policy', { body })
+    return redirect(shopPath(params.slug, '/settings'), { notice: 'factor-policy-saved' })
+  },
+  again: async (context) => (await views()).policyView(context, await context.call('GET /v1/tenant')),
+})
