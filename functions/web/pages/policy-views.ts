@@ -24,28 +24,31 @@ export function policyView(ui: ShopUi, { second_factor_policy: policy }: ReplyOf
   return view({
     title: t.title,
     content: html`<p class="prose">${t.text}</p>
-<dl>${dates.map(({ label, from }) => from !== null && html`<dt>${label}</dt><dd>${when(ui, from)}</dd>`)}</dl>
+${policy.require !== 'none' && html`<dl>${dates.map(({ label, from }) => from !== null && html`<dt>${label}</dt><dd>${when(ui, from)}</dd>`)}</dl>`}
 <p><a href="${withQuery(shopPath(slug, '/members'), { second_factor: 'false' })}">${t.without}</a></p>
 ${isOneFactor && html`<p class="prose">${t.ownFirst}</p><p><a class="button" href="/account/second-factor">${t.setUp}</a></p>`}
-${form(ui, {
-  to: shopPath(slug, '/settings/second-factor'),
-  fields: [
-    radios(ui, {
-      name: 'require',
-      legend: t.who,
-      value: choices.includes(policy.require) ? policy.require : 'none',
-      options: choices.map((value) => ({ value, label: t.choices[value].label, hint: t.choices[value].hint })),
-    }),
-    select(ui, {
-      name: 'grace_days',
-      label: t.days,
-      hint: t.daysHint,
-      value: '14',
-      options: GRACE_DAYS.map((value) => ({ value, label: t.after(Number(value)) })),
-    }),
-  ],
-  submit: t.save,
-  back: shopPath(slug, '/settings'),
-})}`,
+${
+  (choices.length > 1 || policy.require !== 'none') &&
+  form(ui, {
+    to: shopPath(slug, '/settings/second-factor'),
+    fields: [
+      radios(ui, {
+        name: 'require',
+        legend: t.who,
+        value: choices.includes(policy.require) ? policy.require : 'none',
+        options: choices.map((value) => ({ value, label: t.choices[value].label, hint: t.choices[value].hint })),
+      }),
+      select(ui, {
+        name: 'grace_days',
+        label: t.days,
+        hint: t.daysHint,
+        value: '14',
+        options: GRACE_DAYS.map((value) => ({ value, label: t.after(Number(value)) })),
+      }),
+    ],
+    submit: t.save,
+    back: shopPath(slug, '/settings'),
+  })
+}`,
   })
 }

@@ -52,7 +52,7 @@ const run = (name: keyof Made['runs'], shop: ShopName): State => ({
 /** The person with an authenticator app (infra/local/seed-secured.ts). */
 const secured = { as: SECURED }
 const SECOND_FACTOR = '/account/second-factor'
-const POLICY = '/settings/second-factor'
+const POLICY = '/s/acme-print/settings/second-factor'
 const ofFactor =
   (what: string) =>
   ({ factor }: Made) =>
@@ -354,7 +354,8 @@ const OWN: Readonly<Record<string, readonly State[]>> = {
     { name: 'saved', ...owner, at: here('/settings'), sends: inShop('/settings'), status: 200 },
   ],
   '/s/{slug}/settings/second-factor': [
-    { name: 'open too long', ...owner, at: here(POLICY), sends: { to: here(POLICY), old: true } },
+    { name: 'of somebody with an app', ...secured, at: open(POLICY) },
+    { name: 'open too long', ...secured, at: open(POLICY), sends: old(POLICY) },
   ],
   '/s/{slug}/audit-log': [
     { name: 'refused', ...owner, at: here('/audit-log?from=1700-01-01'), status: 422 },

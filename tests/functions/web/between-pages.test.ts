@@ -343,8 +343,9 @@ async function furnished(page: Page) {
   return { slug, email, userId: owner.userId, colleague, elsewhere, secret }
 }
 
-/** The setup code is for somebody without an app. */
-const hasApp = ({ path }: Page): boolean => path.startsWith('/account/second-factor') && !path.endsWith('/setup-code')
+/** The setup code is for somebody without an app. Only somebody with one asks others for a second factor. */
+const hasApp = ({ path }: Page): boolean =>
+  /^\/account\/second-factor|\/settings\/second-factor$/.test(path) && !path.endsWith('/setup-code')
 
 async function setUpApp(token: string, userId: string, email: string): Promise<string> {
   const { secret } = (await newDraft(web.service, token)).body

@@ -56,12 +56,18 @@ describe('the page of the second-factor policy', () => {
   })
 
   it('offers nobody who has no second factor to ask for one, and leads them to their own', async () => {
-    const { browser, at } = await newOwner(false)
+    const { browser, id, at } = await newOwner(false)
+    await browser.open(at)
+    expect(offered(browser)).toEqual([])
+    expect(browser.page.body).toContain('href="/account/second-factor"')
+    await web.service
+      .sql`update app.tenants set second_factor_managers_from = now() + interval '1 day' where id = ${id}`
     await browser.open(at)
     expect(offered(browser)).toEqual(['none checked'])
-    expect(browser.page.body).toContain('href="/account/second-factor"')
-    const forged = await browser.post(at, { ...browser.hidden(at), require: 'everyone', grace_days: '0' })
-    expect(forged.status).toBe(403)
+    const fields = { ...browser.hidden(at), require: 'everyone', grace_days: '0' }
+    expect((await browser.post(at, fields)).status).toBe(403)
+    await browser.submit(at, { require: 'none', grace_days: '14' })
+    expect(browser.page.body).toContain('The second step is set.')
   })
 
   it('refuses a choice that it does not offer at the field', async () => {
