@@ -169,3 +169,20 @@ it('leads who is refused by a shop that asks for a second step to set one up, an
   await browser.open('/shops')
   expect(browser.page.body).toContain(`<h1>Shop ${slug}</h1>`)
 })
+
+it('leads somebody who works in another shop to set up a second step when a shop asks for one', async () => {
+  const { slug, owner } = await web.service.newTenant('owner')
+  const { id: asking } = await web.service.newTenant('owner')
+  await web.service.sql`
+    insert into app.memberships (tenant_id, user_id, role_id, accepted_at) values (${asking}, ${owner.userId}, 1, now())`
+  await web.service.sql`update app.tenants set second_factor_managers_from = now() where id = ${asking}`
+  const browser = web.browser()
+  browser.cookies.set(COOKIES.session.name, owner.token)
+  await browser.open('/shops')
+  const answer = await browser.post('/shops', { ...browser.hidden('/shops'), tenant: asking })
+  expect([answer.status, answer.location]).toEqual([303, '/account/second-factor?notice=second-factor-required'])
+  await browser.open(answer.location ?? '')
+  expect(browser.page.body).toContain('This shop asks for a second step. Set one up first.')
+  await browser.open(`/s/${slug}`)
+  expect(browser.page.status).toBe(200)
+})

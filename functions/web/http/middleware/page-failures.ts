@@ -38,10 +38,11 @@ export const pageFailures = (render: Render): WebMiddleware => ({
         request.response = render(state, redirect(withQuery('/account/confirm', { next: returnAddress(state) })))
         return
       }
+      // A page of the person chooses a shop. In the settings of a shop the refusal is of a form.
       if (
         error instanceof ProblemError &&
         error.kind === 'second-factor-required' &&
-        (state.session?.tenant ?? null) === null
+        state.matched?.page.access === 'session'
       ) {
         request.response = render(state, redirect('/account/second-factor', { notice: 'second-factor-required' }))
         return
