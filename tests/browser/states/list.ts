@@ -1,6 +1,6 @@
 import type { StackInfo } from '#infra/local/stack.ts'
 import { SECURED } from '#infra/local/seed-secured.ts'
-import { shopPath } from '#web/http/addresses.ts'
+import { addressPattern, shopPath } from '#web/http/addresses.ts'
 import { PAGES } from '#web/http/pages.ts'
 import { lock, LOCKED, type Made } from './made.ts'
 import { ENDED, type Person } from './people.ts'
@@ -402,14 +402,15 @@ const sendsToItself = (view: string): boolean =>
 export function statesOf(made: Made): ListedState[] {
   const { shops } = made
   const own = Object.entries(OWN).flatMap(([view, states]) => states.map((state) => Object.assign({ view }, state)))
-  const refused = new Set(own.map(({ sends }) => sends?.to(made)))
+  const isRefused = (view: string): boolean =>
+    own.some(({ sends, status }) => sends !== undefined && status !== 200 && addressPattern(view).test(sends.to(made)))
   const inShops = VIEWS.filter((view) => view.startsWith('/s/{slug}')).flatMap((view) =>
     SHOPS.flatMap((name): ListedState[] => {
       const address = addressIn(view, shops[name])
       if (address === null) return []
       const shown = { view, name, as: ownerOf(name), at: () => address }
       // A form that no line above refuses.
-      return name === 'ordinary' && sendsToItself(view) && !refused.has(address)
+      return name === 'ordinary' && sendsToItself(view) && !isRefused(view)
         ? [shown, { ...shown, name: 'open too long', sends: old(address) }]
         : [shown]
     }),
