@@ -23,11 +23,17 @@ export const INVALID_PASSWORD = '28P01'
 /** The SQLSTATE for a row that references a missing row, and for deleting a row that is still referenced. */
 export const FOREIGN_KEY_VIOLATION = '23503'
 
+// A statement or a lock that timed out, a serialization failure, a deadlock.
+const BUSY = /^(57014|55P03|40001|40P01)$/
+
 // https://www.postgresql.org/docs/17/errcodes-appendix.html: class 08 connection, 28 authentication, 53 resources,
-// 57P0x shutdown; then a lock or statement that timed out, a serialization failure, a deadlock. The rest are codes of the driver and Node.
+// 57P0x shutdown, 25P03 an idle transaction. The rest are codes of the driver and Node.
 const UNAVAILABLE =
-  /^(08...|28...|53...|57P0[1-5]|57014|55P03|40001|40P01|25P03|CONNECTION_\w+|CONNECT_TIMEOUT|ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)$/
+  /^(08...|28...|53...|57P0[1-5]|25P03|CONNECTION_\w+|CONNECT_TIMEOUT|ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)$/
 
 /** Returns whether the database, and not the request, is at fault: the response is a 503, and the client may retry. */
 export const isUnavailable = (error: unknown): boolean =>
-  error instanceof DatabaseUnavailable || UNAVAILABLE.test(errorCode(error))
+  error instanceof DatabaseUnavailable || UNAVAILABLE.test(errorCode(error)) || isBusy(error)
+
+/** Returns whether the database was too busy: it rolled the transaction back. */
+export const isBusy = (error: unknown): boolean => BUSY.test(errorCode(error))

@@ -1,5 +1,6 @@
 import type { Run } from '#shared/db/run.ts'
 import type { KeyPrincipal } from '#shared/identity/session.ts'
+import { tenantOf } from '#shared/identity/session-queries.ts'
 import type { Tenant } from '#shared/identity/tenant.ts'
 import { Ticket } from '#shared/identity/ticket.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
@@ -59,13 +60,6 @@ const keyPrincipal = (row: CheckedKeyRow, ticket: Uint8Array): KeyPrincipal => (
   kind: 'key',
   ticket: new Ticket(ticket),
   key: { id: row.key_id, name: row.key_name, expires_at: row.expires_at },
-  tenant: {
-    id: row.tenant_id,
-    slug: row.slug,
-    legal_name: row.legal_name,
-    status: row.status,
-    timezone: row.timezone,
-    currency: row.currency,
-  },
+  tenant: tenantOf(row.tenant_id, row),
   permissions: row.permissions,
 })

@@ -128,6 +128,16 @@ export const userOf = (row: LiveSessionRow): User => ({
   avatar_url: row.avatar_url,
 })
 
+/** Returns the tenant with this id of a row that has its other parts. */
+export const tenantOf = (id: string, row: Omit<Tenant, 'id'>): Tenant => ({
+  id,
+  slug: row.slug,
+  legal_name: row.legal_name,
+  status: row.status,
+  timezone: row.timezone,
+  currency: row.currency,
+})
+
 function toPrincipal(row: LiveSessionRow, proofs: Pick<SessionPrincipal, 'ticket' | 'csrfSecret'>): SessionPrincipal {
   const session = sessionOf(row)
   const user = { ...userOf(row), language: row.language }
@@ -136,14 +146,7 @@ function toPrincipal(row: LiveSessionRow, proofs: Pick<SessionPrincipal, 'ticket
   return {
     ...signedIn,
     user,
-    tenant: {
-      id: row.tenant_id,
-      slug: row.slug,
-      legal_name: row.legal_name,
-      status: row.status,
-      timezone: row.timezone,
-      currency: row.currency,
-    },
+    tenant: tenantOf(row.tenant_id, row),
     role: { id: row.role_id, code: row.role_code, label: row.role_label, rank: row.role_rank },
     permissions: row.permissions,
     membershipId: row.membership_id,

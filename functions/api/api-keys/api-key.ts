@@ -1,14 +1,11 @@
 import * as v from 'valibot'
+import { API_KEY_STATUSES } from '#shared/identity/api-key-status.ts'
 import { PERMISSIONS } from '#shared/identity/permissions.ts'
 import { User } from '#shared/identity/user.ts'
 import { fault } from '#shared/schema/fault.ts'
 import { Id } from '#shared/schema/id.ts'
 import { text } from '#shared/schema/text.ts'
 import { sentTime, Timestamp } from '#shared/schema/timestamp.ts'
-
-export const KEY_STATUSES = ['live', 'expired', 'revoked'] as const
-
-export type KeyStatus = (typeof KEY_STATUSES)[number]
 
 /** A former member whom the tenant no longer knows is null. */
 const Person = v.nullable(v.object({ id: Id, email: User.entries.email, full_name: User.entries.full_name }))
@@ -40,7 +37,7 @@ const KEY = {
   name: v.pipe(v.string(), v.examples(['Nightly export'])),
   hint: v.pipe(v.string(), v.description('The last four characters of the key.'), v.examples(['TxFs'])),
   permissions: Permissions,
-  status: v.picklist(KEY_STATUSES),
+  status: v.picklist(API_KEY_STATUSES),
   created_by: Person,
   created_at: Timestamp,
   expires_at: Timestamp,

@@ -1,10 +1,11 @@
 import * as v from 'valibot'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
+import { API_KEY_STATUSES } from '#shared/identity/api-key-status.ts'
 import { fault } from '#shared/schema/fault.ts'
 import { AgePageQuery, page, pageOf, someOf } from '#shared/schema/page.ts'
 import { UUID } from '#shared/schema/uuid.ts'
-import { ApiKey, KEY_STATUSES } from './api-key.ts'
+import { ApiKey } from './api-key.ts'
 import { searchKeys } from './queries.ts'
 
 export const listKeys = endpoint({
@@ -13,7 +14,7 @@ export const listKeys = endpoint({
   summary: 'List the API keys of the tenant, newest first',
   query: v.object({
     ...AgePageQuery,
-    status: v.optional(someOf(KEY_STATUSES), KEY_STATUSES.join()),
+    status: v.optional(someOf(API_KEY_STATUSES), API_KEY_STATUSES.join()),
     created_by: v.optional(
       v.pipe(
         v.string(fault({ code: 'repeated' })),

@@ -1,15 +1,16 @@
 import type { CallByTicket } from '#shared/db/calls.ts'
 import { sourceValue } from '#shared/db/composite.ts'
 import type { TenantTransaction } from '#shared/db/scope.ts'
+import { API_KEY_STATUSES, type ApiKeyStatus } from '#shared/identity/api-key-status.ts'
 import type { Ticket } from '#shared/identity/ticket.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
 import { END, type Key, type ListRow } from '#shared/schema/page.ts'
-import type { ApiKey, KeyStatus } from './api-key.ts'
+import type { ApiKey } from './api-key.ts'
 
 /** Returns keys of the tenant, newest first: up to `limit` + 1 of them. */
 export async function searchKeys(
   sql: TenantTransaction,
-  search: { statuses: readonly KeyStatus[]; createdBy: string | null; before: Key | null; limit: number },
+  search: { statuses: readonly ApiKeyStatus[]; createdBy: string | null; before: Key | null; limit: number },
 ): Promise<ListRow<ApiKey>[]> {
   const [createdAt, id] = search.before ?? END
   return readKeys(sql, { ...search, createdAt, id: null, before: id, limit: search.limit + 1 })
@@ -18,13 +19,13 @@ export async function searchKeys(
 /** Returns a key of the tenant, or null. */
 export async function findKey(sql: TenantTransaction, id: string): Promise<ApiKey | null> {
   const [createdAt, before] = END
-  const every = { statuses: ['live', 'expired', 'revoked'] as const, createdBy: null, limit: 1 }
+  const every = { statuses: API_KEY_STATUSES, createdBy: null, limit: 1 }
   const [row] = await readKeys(sql, { ...every, createdAt, id, before })
   return row?.item ?? null
 }
 
 interface Wanted {
-  readonly statuses: readonly KeyStatus[]
+  readonly statuses: readonly ApiKeyStatus[]
   readonly createdBy: string | null
   readonly createdAt: string
   readonly before: string

@@ -2,9 +2,10 @@ import * as v from 'valibot'
 import { requestSource } from '#shared/audit/record-audit.ts'
 import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
+import { SECOND_FACTOR_POLICIES } from '#shared/identity/second-factor-policy.ts'
 import { fault } from '#shared/schema/fault.ts'
 import { setSecondFactorPolicy } from './queries.ts'
-import { OwnTenant, SECOND_FACTOR_POLICIES } from './tenant.ts'
+import { OwnTenant } from './tenant.ts'
 
 const NOT_A_POLICY = fault({ code: 'not-a-choice', choices: `one of ${SECOND_FACTOR_POLICIES.join(', ')}` })
 

@@ -1,9 +1,7 @@
 import * as v from 'valibot'
 import { Timestamp } from '#shared/schema/timestamp.ts'
+import { SECOND_FACTOR_POLICIES } from '#shared/identity/second-factor-policy.ts'
 import { Tenant } from '#shared/identity/tenant.ts'
-
-/** Whom a tenant asks for a second factor. Managers hold every permission, or one on members, vendor accounts or the tenant. */
-export const SECOND_FACTOR_POLICIES = ['none', 'managers', 'everyone'] as const
 
 /** The principal's own tenant, with its settings. */
 export const OwnTenant = v.pipe(

@@ -1,22 +1,23 @@
 import type { ReplyOf } from '#shared/client/client.ts'
+import { SECOND_FACTOR_POLICIES } from '#shared/identity/second-factor-policy.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { html } from '#web/http/html.ts'
 import type { ShopUi } from '#web/http/page.ts'
 import { type View, view } from '#web/http/reply.ts'
-import { GRACE_DAYS, POLICIES } from '#web/pages/second-factor-policy.ts'
+import { GRACE_DAYS } from '#web/pages/second-factor-policy.ts'
 import { policyPage } from '#web/texts/policy-page.ts'
 import { radios, select } from '#web/view/choices.ts'
 import { form } from '#web/view/form.ts'
 import { withQuery } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
 
-/** Whoever has no second factor may only stop asking for one: the API refuses the rest. */
+/** A person without a second factor sees one choice: to ask nobody. The API refuses the others. */
 export function policyView(ui: ShopUi, { second_factor_policy: policy }: ReplyOf<'GET /v1/tenant'>): View {
   const t = policyPage[ui.language]
   const { session } = ui
   const { slug } = session.tenant
   const isOneFactor = session.session.second_factor_at === null
-  const choices = POLICIES.filter((value) => value === 'none' || !isOneFactor)
+  const choices = SECOND_FACTOR_POLICIES.filter((value) => value === 'none' || !isOneFactor)
   const dates = [
     { label: t.from.managers, from: policy.managers_from },
     { label: t.from.everyone, from: policy.everyone_from },

@@ -1,18 +1,14 @@
 import * as v from 'valibot'
-import { fault } from '#shared/schema/fault.ts'
+import { SECOND_FACTOR_POLICIES } from '#shared/identity/second-factor-policy.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { page } from '#web/http/page.ts'
+import { choiceOf } from '#web/http/query.ts'
 import { redirect } from '#web/http/reply.ts'
 
 const views = () => import('#web/pages/policy-views.ts')
 
-/** Whom a shop may ask for a second factor, as the API names them. */
-export const POLICIES = ['none', 'managers', 'everyone'] as const
 /** The days of grace that a person chooses from. */
 export const GRACE_DAYS = ['0', '7', '14', '30'] as const
-
-const choiceOf = <const Choice extends string>(choices: readonly Choice[]) =>
-  v.picklist(choices, fault({ code: 'not-a-choice', choices: choices.join(', ') }))
 
 export const showPolicy = page({
   route: 'GET /s/{slug}/settings/second-factor',
@@ -25,7 +21,7 @@ export const changePolicy = page({
   route: 'POST /s/{slug}/settings/second-factor',
   access: { permission: 'company.write' },
   stepUp: 'PUT /v1/tenant/second-factor-policy',
-  form: v.object({ require: choiceOf(POLICIES), grace_days: choiceOf(GRACE_DAYS) }),
+  form: v.object({ require: choiceOf(SECOND_FACTOR_POLICIES), grace_days: choiceOf(GRACE_DAYS) }),
   async handle({ params, form, call }) {
     const body = { require: form.require, grace_days: Number(form.grace_days) }
     await call('PUT /v1/tenant/second-factor-policy', { body })

@@ -1,5 +1,5 @@
 import { type Content, type Html, html } from '#web/http/html.ts'
-import { around, errorsOf, type FieldParts, idOf, lines } from '#web/view/form.ts'
+import { around, errorsOf, errorText, type FieldParts, idOf } from '#web/view/form.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 /** A choice, as the form sends it and as people read it. */
@@ -65,7 +65,7 @@ export const radios = (
   const errors = errorsOf(ui, name)
   const chosen = ui.refusal?.values[name] ?? value
   return html`<fieldset class="${errors.length > 0 ? 'field invalid' : 'field'}" id="${idOf(name)}"><legend>${legend}</legend>
-${errors.length > 0 && html`<p class="error"><span class="unseen">${ui.t.common.errorPrefix} </span>${lines(errors)}</p>`}
+${errorText(ui, errors)}
 ${options.map(
   (option) =>
     html`<label class="radio"><input type="radio" name="${name}" value="${option.value}"${option.value === chosen && html` checked`}> <span>${option.label}${explanation(option)}</span></label>`,
@@ -94,7 +94,7 @@ export const checkboxes = (
     ui.refusal === null ? checked.includes(value) : `${prefix}${value}` in ui.refusal.values
   return html`<fieldset class="${errors.length > 0 ? 'field invalid' : 'field'}" id="${idOf(name)}" tabindex="-1"><legend>${legend}</legend>
 ${hint !== undefined && html`<p class="hint">${hint}</p>`}
-${errors.length > 0 && html`<p class="error"><span class="unseen">${ui.t.common.errorPrefix} </span>${lines(errors)}</p>`}
+${errorText(ui, errors)}
 ${options.map(
   (option) =>
     html`<label class="choice"><input type="checkbox" name="${prefix}${option.value}" value="yes"${isChecked(option.value) && html` checked`}> <span>${option.label}${explanation(option)}</span></label>`,

@@ -85,6 +85,11 @@ export const pressable = (ui: Ui, { to, hidden = {}, label }: FormParts & { read
 export const lines = (messages: readonly string[]): Html[] =>
   messages.map((message, at) => html`${at > 0 && html`<br>`}${message}`)
 
+/** What is wrong with a field or a group of fields. */
+export const errorText = (ui: Ui, errors: readonly string[], id?: string): Html | false =>
+  errors.length > 0 &&
+  html`<p class="error"${id !== undefined && html` id="${id}"`}><span class="unseen">${ui.t.common.errorPrefix} </span>${lines(errors)}</p>`
+
 export interface FieldParts {
   readonly name: string
   readonly label: string
@@ -110,7 +115,7 @@ export function around(
   return html`<div class="${errors.length > 0 ? 'field invalid' : 'field'}">
 <label for="${id}">${label}${optional === true && html` <span class="quiet">${ui.t.common.optional}</span>`}</label>
 ${hint !== undefined && html`<p class="hint" id="${id}-hint">${hint}</p>`}
-${errors.length > 0 && html`<p class="error" id="${id}-error"><span class="unseen">${ui.t.common.errorPrefix} </span>${lines(errors)}</p>`}
+${errorText(ui, errors, `${id}-error`)}
 ${control(attributes)}
 </div>`
 }

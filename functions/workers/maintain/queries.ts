@@ -9,7 +9,7 @@ export async function createPartitions(sql: Sql): Promise<string[]> {
   return partitions.map(({ name }) => name)
 }
 
-/** Mails whoever must hear that API keys expire soon. Counts the keys. */
+/** Mails the people of API keys that expire soon. Returns the number of those keys. */
 export const WARNINGS: readonly Deletion[] = [
   (sql, batch) => sql`select app.warn_of_expiring_keys(${batch}) as deleted`,
 ]

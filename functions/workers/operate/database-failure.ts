@@ -1,9 +1,6 @@
 import { describeError, log } from '#shared/base/log.ts'
-import { errorCode, isUnavailable } from '#shared/db/failure.ts'
+import { isBusy, isUnavailable } from '#shared/db/failure.ts'
 import type { Outcome } from './commands.ts'
-
-// A lock or a statement that timed out, a serialization failure, a deadlock: the server rolled the transaction back.
-const ROLLED_BACK = /^(55P03|57014|40001|40P01)$/
 
 /** Runs a command. When the database is at fault it is refused with what the operator can know and do, and the error is logged. */
 export async function orRefused(work: () => Promise<Outcome>): Promise<Outcome> {
@@ -12,7 +9,7 @@ export async function orRefused(work: () => Promise<Outcome>): Promise<Outcome> 
   } catch (error) {
     if (!isUnavailable(error)) throw error
     log.error('the database failed during a command', { error: describeError(error) })
-    if (ROLLED_BACK.test(errorCode(error)))
+    if (isBusy(error))
       return { refused: 'The database was busy, and the last step changed nothing. Run the command again' }
     return {
       refused:

@@ -1,9 +1,10 @@
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import type { ReplyOf } from '#shared/client/client.ts'
+import { API_KEY_STATUSES, type ApiKeyStatus } from '#shared/identity/api-key-status.ts'
 import { type Html, html } from '#web/http/html.ts'
 import type { ShopUi } from '#web/http/page.ts'
 import { type View, view } from '#web/http/reply.ts'
-import { type ApiKey, KEY_STATES, keysPath } from '#web/pages/api-keys/key.ts'
+import { type ApiKey, keysPath } from '#web/pages/api-keys/key.ts'
 import { permissionsOf } from '#web/pages/members/permitted.ts'
 import { keyPages } from '#web/texts/key-pages.ts'
 import { filters } from '#web/view/filters.ts'
@@ -19,7 +20,7 @@ const TONES = { live: 'good', expired: 'warn', revoked: 'plain' } as const
 export function listView(
   ui: ShopUi,
   keys: ReplyOf<'GET /v1/api-keys'>,
-  { status, cursor }: { readonly status: (typeof KEY_STATES)[number]; readonly cursor: string | null },
+  { status, cursor }: { readonly status: ApiKeyStatus; readonly cursor: string | null },
 ): View {
   const t = keyPages[ui.language]
   const base = keysPath(ui.session.tenant.slug)
@@ -32,7 +33,7 @@ ${filters(ui, t.filters, [
     name: 'status',
     label: t.state,
     value: status,
-    options: KEY_STATES.map((value) => ({ value, label: t.states[value] })),
+    options: API_KEY_STATUSES.map((value) => ({ value, label: t.states[value] })),
   },
 ])}
 ${keys.data.length === 0 ? empty(t.noneTitle, html`<p>${t.none}</p>`) : keyTable(ui, keys.data)}

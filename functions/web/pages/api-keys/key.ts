@@ -1,16 +1,11 @@
-import * as v from 'valibot'
 import { notFound } from '#shared/base/problem.ts'
 import type { Client, ReplyOf } from '#shared/client/client.ts'
 import { type KeyPermission, mayKeysHold, PERMISSIONS } from '#shared/identity/permissions.ts'
-import { fault } from '#shared/schema/fault.ts'
 import { shopPath } from '#web/http/addresses.ts'
-import { optional } from '#web/http/query.ts'
+import { choiceOf, optional } from '#web/http/query.ts'
 
 export type ApiKey = ReplyOf<'GET /v1/api-keys/{id}'>
 export type ShownKey = ReplyOf<'POST /v1/api-keys'>
-
-/** The states of keys, as the API filters by them. */
-export const KEY_STATES = ['live', 'expired', 'revoked'] as const
 
 /** The lifetimes that a person chooses from, in days. */
 export const LIFETIMES_DAYS = [1, 7, 30, 90, 180, 365] as const
@@ -19,9 +14,6 @@ export const OVERLAPS_SECONDS = [0, 3600, 86_400, 604_800] as const
 
 export const DEFAULT_LIFETIME_DAYS = 90
 export const DEFAULT_OVERLAP = '86400'
-
-const choiceOf = (choices: readonly string[]) =>
-  v.picklist(choices, fault({ code: 'not-a-choice', choices: choices.join(', ') }))
 
 export const Lifetime = choiceOf(LIFETIMES_DAYS.map(String))
 /** Empty: the key expires when it does now. */

@@ -1,9 +1,10 @@
 import * as v from 'valibot'
+import { API_KEY_STATUSES } from '#shared/identity/api-key-status.ts'
 import { page } from '#web/http/page.ts'
 import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { redirect } from '#web/http/reply.ts'
 import { unlessGone } from '#web/http/unless-gone.ts'
-import { KEY_STATES, keysPath, readKey, readLiveKey } from '#web/pages/api-keys/key.ts'
+import { keysPath, readKey, readLiveKey } from '#web/pages/api-keys/key.ts'
 
 /** Few open these pages, so a start of the function reads neither their markup nor their texts. */
 const views = () => import('#web/pages/api-keys/key-views.ts')
@@ -12,7 +13,11 @@ export const listKeys = page({
   route: 'GET /s/{slug}/api-keys',
   access: { permission: 'member.manage' },
   navigation: 'apiKeys',
-  query: v.object({ ...NoticeQuery.entries, cursor: optional, status: v.fallback(v.picklist(KEY_STATES), 'live') }),
+  query: v.object({
+    ...NoticeQuery.entries,
+    cursor: optional,
+    status: v.fallback(v.picklist(API_KEY_STATUSES), 'live'),
+  }),
   load: ({ call, query: { cursor, status } }) =>
     call('GET /v1/api-keys', { query: { ...present({ cursor }), status } }),
   handle: async (context) => (await views()).listView(context, context.data, context.query),

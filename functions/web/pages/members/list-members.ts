@@ -11,15 +11,15 @@ import { filters } from '#web/view/filters.ts'
 import { badge, empty, paging, table, withQuery } from '#web/view/parts.ts'
 import { when } from '#web/view/time.ts'
 
-/** With a second factor, without one, or either. */
-const FACTORS = ['', 'true', 'false'] as const
+/** With a second factor, or without one. */
+const FACTORS = ['true', 'false'] as const
 
 const Query = v.object({
   ...NoticeQuery.entries,
   q: optional,
   status: v.fallback(v.picklist(MEMBER_STATUSES), 'active'),
   role: optional,
-  second_factor: v.fallback(v.picklist(FACTORS), ''),
+  second_factor: v.fallback(v.nullable(v.picklist(FACTORS)), null),
   cursor: optional,
 })
 
@@ -33,7 +33,7 @@ export const listMembers = page({
   query: Query,
   load: ({ call, query: { status, q, role, second_factor, cursor } }) =>
     call('GET /v1/members', {
-      query: { ...present({ q, role, second_factor: second_factor || null, cursor }), status, include: 'total,roles' },
+      query: { ...present({ q, role, second_factor, cursor }), status, include: 'total,roles' },
     }),
   async handle(context) {
     const { t, session, query, data, language } = context
@@ -67,7 +67,10 @@ ${filters(context, texts.filters, [
     name: 'second_factor',
     label: texts.factor,
     value: second_factor,
-    options: FACTORS.map((value) => ({ value, label: texts.factors[value] })),
+    options: [
+      { value: '', label: texts.everyFactor },
+      ...FACTORS.map((value) => ({ value, label: texts.factors[value] })),
+    ],
   },
 ])}
 ${
