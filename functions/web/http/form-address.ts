@@ -7,10 +7,13 @@ export function formAddress({ matched }: Pick<WebState, 'matched'>): string {
   return page.formAt.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
 }
 
-/** Returns the address to come back to. A form is not sent again: the person comes back to the page that shows it. */
+/**
+ * Returns the address to come back to. A form is not sent again: the person comes back to the page that shows it, and the page that they
+ * wanted before (`next`) stays.
+ */
 export const returnAddress = (state: WebState): string | null => {
   if (state.matched === null) return null
   return state.matched.page.method === 'GET'
     ? withQuery(state.path, Object.fromEntries(state.query))
-    : formAddress(state)
+    : withQuery(formAddress(state), { next: state.form?.get('next') })
 }

@@ -53,6 +53,7 @@ export function renderer(pages: readonly Page[], config: Config): { makeUi: Make
       return isAsked && state.session !== null ? proofOf(state.session) : owedProof(page, state.session, config)
     },
     ownAddress: own,
+    wanted: own(state.query.get('next') ?? state.form?.get('next') ?? refusal?.values['next'] ?? ''),
     needs: { script: false, proof: false },
     refusal: refusal ?? null,
   })

@@ -30,6 +30,8 @@ export interface Ui {
   readonly proofFor: (to: string) => Proof | null
   /** Returns an address to go to next if it is one of ours, else null. */
   readonly ownAddress: (text: string) => string | null
+  /** The page of ours that the person wanted before this one, from the field `next` of the query or of the form. Null for any other text. */
+  readonly wanted: string | null
   /** What the page turned out to need. A form that people fill in loads the script. The first form that owes a proof has the fields of it. */
   readonly needs: { script: boolean; proof: boolean }
   /** Why the form is shown again, and what the person typed. */

@@ -70,6 +70,59 @@ describe('setting up an authenticator app', () => {
     expect(browser.page.body).toContain('<span class="badge good">On</span>')
   })
 
+  it('keeps the page that the person wanted through each step and each refusal, and offers it once the app is set up', async () => {
+    const user = await newUser(web.service)
+    const browser = await signedIn(user.email, '6 minutes')
+    const wanted = '/shops?next=%2Faccount%2Fsessions'
+    const carries = (to: string) => expect(browser.hidden(to)).toHaveProperty('next', wanted)
+    await browser.open(`${BASE}?next=${encodeURIComponent(wanted)}`)
+    expect(browser.page.body).not.toContain(`href="${wanted}"`)
+    await browser.submit(`${BASE}/start`, { proof_password: 'a wrong passphrase' })
+    carries(`${BASE}/start`)
+    await browser.submit(`${BASE}/start`, { proof_password: PASSWORD })
+    const secret = keyOn(browser)
+    expect(browser.page.body).toContain(`href="${BASE}?next=${encodeURIComponent(wanted)}"`)
+    await browser.submit(`${BASE}/setup-code`)
+    carries(`${BASE}/app`)
+    await browser.submit(`${BASE}/app`, { code: codeNow(secret), setup_code: '0000-0000' })
+    expect(browser.page.status).toBe(422)
+    carries(`${BASE}/app`)
+    carries(`${BASE}/setup-code`)
+    await browser.submit(`${BASE}/app`, { code: codeNow(secret), setup_code: await mailedCode(user.email) })
+    expect(browser.page.body).toContain('The second step is on.')
+    expect(browser.page.body).toContain(`href="${wanted}"`)
+  })
+
+  it('keeps the page that the person wanted when it begins again or asks for the password on a page of its own', async () => {
+    const user = await newUser(web.service)
+    const browser = await signedIn(user.email, '1 minute')
+    const next = encodeURIComponent('/account/sessions')
+    expect((await browser.request(`${BASE}/app?next=${next}`)).location).toBe(
+      `${BASE}?next=${next}&notice=draft-expired`,
+    )
+    await browser.open(`${BASE}?next=${next}`)
+    await browser.submit(`${BASE}/start`)
+    await web.service.sql`update app.sessions set stepped_up_at = now() - interval '1 hour' where user_id = ${user.id}`
+    await browser.submit(`${BASE}/setup-code`)
+    expect(browser.page.body).toContain('<h1>Confirm that it is you</h1>')
+    await browser.submit(`${BASE}/setup-code`, { proof_password: PASSWORD })
+    expect(browser.hidden(`${BASE}/app`)).toHaveProperty('next', '/account/sessions')
+    await web.service.sql`update app.factor_drafts set expires_at = now() where user_id = ${user.id}`
+    await browser.submit(`${BASE}/app`, { code: '000000', setup_code: '0000-0000' })
+    expect(browser.page.body).toContain(`<a href="${BASE}?next=${next}">`)
+  })
+
+  it.each(['https://evil.test/', '//evil.test', '/s/../evil', '/no-page'])('carries %s nowhere', async (next) => {
+    const user = await newUser(web.service)
+    const browser = await signedIn(user.email, '1 minute')
+    await browser.open(`${BASE}?next=${encodeURIComponent(next)}`)
+    expect(browser.hidden(`${BASE}/start`)).not.toHaveProperty('next')
+    const answer = await browser.post(`${BASE}/start`, { ...browser.hidden(`${BASE}/start`), next })
+    expect([answer.status, answer.location]).toEqual([303, `${BASE}/app`])
+    await browser.open(`${BASE}/app?next=${encodeURIComponent(next)}`)
+    expect(browser.hidden(`${BASE}/app`)).not.toHaveProperty('next')
+  })
+
   it('asks for the password first when the sign-in is old, and refuses a wrong one', async () => {
     const user = await newUser(web.service)
     const browser = await signedIn(user.email, '6 minutes')

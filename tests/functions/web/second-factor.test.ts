@@ -154,11 +154,12 @@ it('leads who is refused by a shop that asks for a second step to set one up, an
     update app.users set password_hash = (select password_hash from app.users where email = 'sales@acme.test') where id = ${owner.userId}`
   await sql`update app.tenants set second_factor_managers_from = now() where id = ${id}`
   const browser = web.browser()
-  await browser.open('/sign-in')
+  await browser.open(`/sign-in?next=${encodeURIComponent(`/s/${slug}/members`)}`)
   await browser.submit('/sign-in', { email: `owner@${slug}.test`, password: PASSWORD })
   expect(browser.page.body).toContain('This shop asks for a second step. Set one up first.')
   expect(browser.page.body).toContain('Shops that ask for a second step')
-  expect(browser.page.body).not.toContain('href="/shops"')
+  expect(browser.page.body).not.toContain('href="/shops')
+  expect(browser.hidden('/account/second-factor/start')).toHaveProperty('next', `/shops?next=%2Fs%2F${slug}%2Fmembers`)
   // As if they had set up an app in this session.
   await sql`
     insert into app.factors (id, user_id, kind, name, key_id, witness_hash, sealed_secret, last_step)
@@ -179,8 +180,14 @@ it('leads somebody who works in another shop to set up a second step when a shop
   const browser = web.browser()
   browser.cookies.set(COOKIES.session.name, owner.token)
   await browser.open('/shops')
-  const answer = await browser.post('/shops', { ...browser.hidden('/shops'), tenant: asking })
-  expect([answer.status, answer.location]).toEqual([303, '/account/second-factor?notice=second-factor-required'])
+  const choose = (next: string) => browser.post('/shops', { ...browser.hidden('/shops'), tenant: asking, next })
+  expect((await choose('')).location).toBe('/account/second-factor?next=%2Fshops&notice=second-factor-required')
+  const answer = await choose('/account/sessions')
+  const next = encodeURIComponent('/shops?next=%2Faccount%2Fsessions')
+  expect([answer.status, answer.location]).toEqual([
+    303,
+    `/account/second-factor?next=${next}&notice=second-factor-required`,
+  ])
   await browser.open(answer.location ?? '')
   expect(browser.page.body).toContain('This shop asks for a second step. Set one up first.')
   await browser.open(`/s/${slug}`)

@@ -44,7 +44,8 @@ export const pageFailures = (render: Render): WebMiddleware => ({
         error.kind === 'second-factor-required' &&
         state.matched?.page.access === 'session'
       ) {
-        request.response = render(state, redirect('/account/second-factor', { notice: 'second-factor-required' }))
+        const to = withQuery('/account/second-factor', { next: returnAddress(state) })
+        request.response = render(state, redirect(to, { notice: 'second-factor-required' }))
         return
       }
       if (error instanceof OtherShop) keepTyped(state)

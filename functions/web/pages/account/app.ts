@@ -5,6 +5,7 @@ import { page, type PageContext } from '#web/http/page.ts'
 import { NoticeQuery, optional } from '#web/http/query.ts'
 import { redirect, type View } from '#web/http/reply.ts'
 import { findDraft } from '#web/pages/account/draft.ts'
+import { withQuery } from '#web/view/parts.ts'
 
 const BASE = '/account/second-factor'
 const APP = `${BASE}/app`
@@ -19,7 +20,7 @@ export const showApp = page({
   load: ({ call }) => findDraft(call),
   handle: async (context) =>
     context.data === null
-      ? redirect(BASE, { notice: 'draft-expired' })
+      ? redirect(withQuery(BASE, { next: context.wanted }), { notice: 'draft-expired' })
       : (await views()).appView(context, context.data),
 })
 
@@ -34,11 +35,11 @@ export const addApp = page({
     code: { 'wrong-format': t.codeFormat },
     setup_code: { 'wrong-format': t.setupFormat, 'wrong-code': t.wrongSetupCode },
   }),
-  async handle({ form: { code, setup_code }, session, call, takeToken }) {
+  async handle({ form: { code, setup_code }, session, call, takeToken, wanted }) {
     const isFirst = proofOf(session) === 'password'
     const body = isFirst ? { code, setup_code: setup_code ?? '' } : { code }
     takeToken(await call('POST /v1/auth/factors/totp', { body }))
-    return redirect(BASE, { notice: isFirst ? 'app-added' : 'app-replaced' })
+    return redirect(withQuery(BASE, { next: wanted }), { notice: isFirst ? 'app-added' : 'app-replaced' })
   },
   again: (context) => againView(context),
 })
@@ -49,9 +50,9 @@ export const sendSetupCode = page({
   access: 'session',
   stepUp: 'POST /v1/auth/factors/setup-code',
   formAt: APP,
-  async handle({ call }) {
+  async handle({ call, wanted }) {
     await call('POST /v1/auth/factors/setup-code')
-    return redirect(APP, { notice: 'setup-code-sent' })
+    return redirect(withQuery(APP, { next: wanted }), { notice: 'setup-code-sent' })
   },
   again: (context) => againView(context),
 })

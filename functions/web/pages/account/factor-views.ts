@@ -1,6 +1,7 @@
 import type { ReplyOf } from '#shared/client/client.ts'
 import { shopName } from '#shared/identity/shop-name.ts'
 import { type Html, html } from '#web/http/html.ts'
+import { present } from '#web/http/query.ts'
 import { type View, view } from '#web/http/reply.ts'
 import { setUp } from '#web/texts/set-up.ts'
 import { field, form } from '#web/view/form.ts'
@@ -19,22 +20,19 @@ const FEW_CODES = 3
 const nameOf = ({ language }: Ui, { name }: Factor): string =>
   name === 'Authenticator app' ? setUp[language].app : name
 
-/** The factors of the person, what is left of the recovery codes, and which shops ask. `next`: where the person wanted to go. */
-export function factorsView(
-  context: Ui,
-  { data, recovery_codes: codes, required_by: shops, reset }: Factors,
-  next: string | null,
-): View {
+/** The factors of the person, what is left of the recovery codes, and which shops ask. `wanted`: where the person goes on to with a factor. */
+export function factorsView(context: Ui, { data, recovery_codes: codes, required_by: shops, reset }: Factors): View {
   const t = setUp[context.language]
   const isOn = data.length > 0
   // Who is in no shop yet may have come because one asks for the second step.
-  const address = context.ownAddress(next ?? '') ?? (isOn && context.session?.tenant === null ? '/shops' : null)
-  const start = (submit: string) => form(context, { to: `${BASE}/start`, fields: null, submit })
+  const address = context.wanted ?? (context.session?.tenant === null ? '/shops' : null)
+  const start = (submit: string) =>
+    form(context, { to: `${BASE}/start`, hidden: present({ next: context.wanted }), fields: null, submit })
   return view({
     title: context.t.secondFactor.title,
     content: html`${reset !== null && html`<p class="prose"><strong>${reset.effective_at === null ? t.resetWaits : t.resetOpen(absolute(context, reset.effective_at))}</strong> ${t.resetStop}</p>`}
 ${codes !== null && html`<p>${badge(t.codesLeft(codes.left), codes.left > FEW_CODES ? 'plain' : 'warn')} ${codes.left <= FEW_CODES && t.codesLow}</p>`}
-${address !== null && html`<p><a class="button" href="${address}">${t.goOn}</a></p>`}
+${isOn && address !== null && html`<p><a class="button" href="${address}">${t.goOn}</a></p>`}
 <p class="prose">${t.why}</p>
 ${isOn ? apps(context, data) : html`<p class="prose">${t.apps}</p>${start(t.setUp)}`}
 ${

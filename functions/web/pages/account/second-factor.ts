@@ -2,9 +2,10 @@ import * as v from 'valibot'
 import { notFound } from '#shared/base/problem.ts'
 import type { ReplyOf } from '#shared/client/client.ts'
 import { page } from '#web/http/page.ts'
-import { NoticeQuery, optional } from '#web/http/query.ts'
+import { NoticeQuery } from '#web/http/query.ts'
 import { redirect } from '#web/http/reply.ts'
 import { unlessGone } from '#web/http/unless-gone.ts'
+import { withQuery } from '#web/view/parts.ts'
 
 type Factors = ReplyOf<'GET /v1/auth/factors'>
 
@@ -15,9 +16,9 @@ const views = () => import('#web/pages/account/factor-views.ts')
 export const showFactors = page({
   route: `GET ${BASE}`,
   access: 'session',
-  query: v.object({ ...NoticeQuery.entries, next: optional }),
+  query: NoticeQuery,
   load: ({ call }) => call('GET /v1/auth/factors'),
-  handle: async (context) => (await views()).factorsView(context, context.data, context.query.next),
+  handle: async (context) => (await views()).factorsView(context, context.data),
 })
 
 /** Mails the setup code that a first factor needs, and makes what an app is set up with. */
@@ -27,10 +28,10 @@ export const startApp = page({
   stepUp: 'POST /v1/auth/factors/draft',
   formAt: BASE,
   form: v.object({}),
-  async handle({ call }) {
+  async handle({ call, wanted }) {
     await call('POST /v1/auth/factors/setup-code')
     await call('POST /v1/auth/factors/draft', { body: {} })
-    return redirect(`${BASE}/app`)
+    return redirect(withQuery(`${BASE}/app`, { next: wanted }))
   },
 })
 

@@ -1,11 +1,13 @@
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import { type Html, html } from '#web/http/html.ts'
 import { type Me, proofOf } from '#web/http/me.ts'
+import { present } from '#web/http/query.ts'
 import { type View, view } from '#web/http/reply.ts'
 import type { Draft } from '#web/pages/account/draft.ts'
 import { setUp } from '#web/texts/set-up.ts'
 import { actionButton, field, form } from '#web/view/form.ts'
 import { qrCode } from '#web/view/qr.ts'
+import { withQuery } from '#web/view/parts.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 const BASE = '/account/second-factor'
@@ -18,7 +20,8 @@ const codeList = (codes: readonly string[]): Html =>
 /** The steps in which an app is set up. */
 export function appView(context: Ui & { readonly session: Me }, { secret, uri, recovery_codes: codes }: Draft): View {
   const t = setUp[context.language]
-  const { session } = context
+  const { session, wanted } = context
+  const hidden = present({ next: wanted })
   const { secondFactor } = context.t
   const isFirst = proofOf(session) === 'password'
   let steps = 0
@@ -35,6 +38,7 @@ ${qrCode(uri, t.qr)}
 ${heading(t.enter)}
 ${form(context, {
   to: APP,
+  hidden,
   fields: [
     field(context, {
       name: 'code',
@@ -51,9 +55,9 @@ ${form(context, {
       }),
   ],
   submit: t.finish,
-  back: BASE,
+  back: withQuery(BASE, hidden),
 })}
-${isFirst && actionButton(context, { to: `${BASE}/setup-code`, label: t.sendAgain })}`,
+${isFirst && actionButton(context, { to: `${BASE}/setup-code`, hidden, label: t.sendAgain })}`,
   })
 }
 
@@ -61,7 +65,7 @@ ${isFirst && actionButton(context, { to: `${BASE}/setup-code`, label: t.sendAgai
 export const startOverView = (ui: Ui): View =>
   view({
     title: setUp[ui.language].appTitle,
-    content: html`<p class="prose">${ui.t.secondFactor.notices['draft-expired']}</p><p><a href="${BASE}">${ui.t.secondFactor.title}</a></p>`,
+    content: html`<p class="prose">${ui.t.secondFactor.notices['draft-expired']}</p><p><a href="${withQuery(BASE, { next: ui.wanted })}">${ui.t.secondFactor.title}</a></p>`,
   })
 
 /** New recovery codes, or a button that shows them. */
