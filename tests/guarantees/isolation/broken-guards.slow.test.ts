@@ -1,10 +1,12 @@
 import { AssertionError } from 'node:assert'
 import { afterAll, describe, expect, test } from 'vitest'
+import { definerGuarantee } from './function-guarantees.ts'
 import { functionGuards } from './function-guards.ts'
 import { actorGuarantee, sealGuarantee } from './gate-guarantees.ts'
 import { bodiesOf, CURRENT_TENANT, type Guard, policiesOf, replaced } from './guard.ts'
 import { holdsAfter } from './guarantee.ts'
 import { invitationsGuarantee, liveSessionsGuarantee } from './member-guarantees.ts'
+import { credentialGuarantee } from './passkey-guarantees.ts'
 import { roleGuards, tableGuards } from './policy-guards.ts'
 import { everyTableGuarantee, guaranteesOf } from './table-guarantees.ts'
 import { createTwoTenants } from './two-tenants.ts'
@@ -14,10 +16,11 @@ const world = await createTwoTenants('every one')
 const { admin } = world
 const policies = await policiesOf(admin)
 const bodies = await bodiesOf(admin)
-const [invitations] = await admin<
-  { definition: string }[]
->`select pg_get_viewdef('app.invitations'::regclass) as definition`
-const currentTenant = bodies.find(({ name }) => name === 'current_tenant')?.definition ?? ''
+const [views] = await admin<{ invitations: string; live: string }[]>`
+  select pg_get_viewdef('app.invitations'::regclass) as invitations, pg_get_viewdef('app.live_sessions'::regclass) as live`
+const definitionOf = (body: string) => bodies.find(({ name }) => name === body)?.definition ?? ''
+const currentTenant = definitionOf('current_tenant')
+const asksSecondFactor = definitionOf('asks_second_factor')
 
 afterAll(() => world.close())
 
@@ -46,6 +49,27 @@ const guards: readonly Guard[] = [
     // identity_gate alone reads the view, and its policies show it every row.
     [everyTableGuarantee],
   ],
+  ...[
+    `create or replace view app.live_sessions with (security_invoker = true) as ${replaced(
+      views?.live ?? '',
+      'asks_second_factor(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions)',
+      'false',
+    )}`,
+    replaced(asksSecondFactor, /RETURN (.*)/.exec(asksSecondFactor)?.[1] ?? '', 'false'),
+  ].map(
+    (statement, at): Guard => [
+      `the policy on second factors, ${at === 0 ? 'in live_sessions' : 'from its date on'}`,
+      [statement],
+      ['authenticate', 'enter', 'introspect'].map((reader) => definerGuarantee(world, reader)),
+    ],
+  ),
+  ...['', ', add unique (user_id, credential_id)'].map(
+    (instead): Guard => [
+      `factors_credential_id_key${instead}`,
+      [`alter table app.factors drop constraint factors_credential_id_key${instead}`],
+      [credentialGuarantee(world)],
+    ],
+  ),
   ...roleGuards(world, policies),
   ...functionGuards(world, bodies),
   ['audit_log: its actor', ['drop policy actor_insert on app.audit_log'], [actorGuarantee(world)]],
@@ -68,7 +92,7 @@ const guards: readonly Guard[] = [
       `app.invitations: ${condition}`,
       [
         `create or replace view app.invitations with (security_invoker = true) as ${replaced(
-          invitations?.definition ?? '',
+          views?.invitations ?? '',
           condition,
           'true',
         )}`,

@@ -22,7 +22,7 @@ export interface Owned {
 export const sha256 = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest()
 
 /** Gives a user an app, a draft of the session, a recovery code and an open sign-in. */
-async function give(sql: postgres.Sql, user: string, session: string): Promise<Owned> {
+export async function give(sql: postgres.Sql, user: string, session: string): Promise<Owned> {
   const owned = {
     user,
     factor: randomUUID(),
@@ -98,7 +98,7 @@ const callsOf = ({ factor, draft, witness, code }: Owned): Readonly<Record<strin
   own_salt: `app.own_salt(decode($1, 'hex'), ${LIMIT})`,
   look_at_own_app: `app.look_at_own_app(decode($1, 'hex'), sha256('n'), 1000, 60, 1000)`,
   step_up: `app.step_up(decode($1, 'hex'), null, '${factor}', 200, ${hex(witness)}, ${hex(code)}, null, ${LIMIT}, sha256('new'), 60, ${SOURCE})`,
-  own_factors: `app.own_factors(decode($1, 'hex'))`,
+  own_factors: `app.own_factors(decode($1, 'hex'), null, 3600)`,
   make_draft: `app.make_draft(decode($1, 'hex'), '${randomUUID()}', sha256('x'), 3600)`,
   own_draft: `app.own_draft(decode($1, 'hex'), 3600)`,
   look_at_own_passkey: `app.look_at_own_passkey(decode($1, 'hex'), ${hex(credentialOf(factor))}, ${LIMIT})`,
@@ -113,8 +113,12 @@ const callsOf = ({ factor, draft, witness, code }: Owned): Readonly<Record<strin
 /** Which calls write: a dead session gets TN401. The others return no row for it. */
 const READS = new Set(['look_at_own_app', 'look_at_own_passkey', 'own_factors', 'own_draft', 'own_salt'])
 
+/** Which calls use a draft. */
+const DRAFTED = new Set(['own_draft', 'add_app', 'renew_recovery_codes'])
+
 /** Which calls want a step-up that is fresh, and newer than the sign-in. */
-const STEPPED_UP = new Set([
+export const STEPPED_UP = new Set([
+  'own_factors',
   'make_draft',
   'own_draft',
   'add_app',
@@ -138,6 +142,26 @@ async function needsStepUp(sql: postgres.Sql, user: string, call: () => Promise<
     assert.equal((await call()).code, 'TN428', stale)
     await sql`rollback to savepoint stale`
   }
+}
+
+/** A draft serves the session that made it, and no other of its user. */
+async function notOfAnotherSession(
+  sql: postgres.Sql,
+  { sessions }: TwoTenants,
+  own: Owned,
+  [call, ticket]: readonly [call: string, ticket: string],
+): Promise<void> {
+  await sql`savepoint drafted`
+  await as(
+    sql,
+    'none',
+    () => sql`update app.factor_drafts set session_id = ${sessions.other} where user_id = ${own.user}`,
+  )
+  const before = await stateOf(sql, own.user)
+  const returned = JSON.stringify(await sql.unsafe(`select * from ${call}`, [ticket]))
+  assert.ok(!returned.includes(own.draft), 'the draft of another session')
+  assert.equal(await stateOf(sql, own.user), before, 'with the draft of another session')
+  await sql`rollback to savepoint drafted`
 }
 
 /** A step-up takes no password from a user with a factor, and replaces the token of the session. */
@@ -205,13 +229,14 @@ export const ownGuarantee = (world: TwoTenants, name: string): Guarantee => ({
     }
     if (STEPPED_UP.has(name))
       await needsStepUp(sql, own.user, () => attempt(sql, `select * from ${callsOf(own)[name]}`, [ticket]))
+    if (DRAFTED.has(name)) await notOfAnotherSession(sql, world, own, [callsOf(own)[name] ?? '', ticket])
     // Its own it takes: otherwise the promise above proves nothing.
     const own$ = await attempt(sql, `select * from ${callsOf(own)[name]}`, [ticket])
     assert.deepEqual(own$, { count: 1, code: '' }, 'with its own')
   },
 })
 
-const finish = ({ signIn }: Pick<Owned, 'signIn'>, proof: string): string =>
+export const finish = ({ signIn }: Pick<Owned, 'signIn'>, proof: string): string =>
   `select * from app.finish_sign_in(${hex(signIn)}, null, ${proof}, ${hex(randomBytes(32))}, sha256('c'), sha256('n'), null, 60, 60, 9, ${SOURCE})`
 
 export const openFor = (sql: postgres.Sql, user: string, token: Buffer) =>
@@ -243,10 +268,22 @@ async function notOpen(sql: postgres.Sql, own: Owned): Promise<void> {
     )
     await sql`rollback to savepoint ended`
   }
+}
+
+/** Each look takes a try and counts a wrong code, until five tries or 200 wrong codes. */
+async function countsLooks(sql: postgres.Sql, own: Owned): Promise<void> {
   await sql`savepoint tried`
-  await as(sql, 'none', () => sql`update app.open_sign_ins set tries = 5 where user_id = ${own.user}`)
-  const shown = `select from app.look_at_sign_in(${hex(own.signIn)}, null, 'totp', sha256('n'), 1000, 60, 1000, ${LIMIT})`
-  assert.deepEqual(await attempt(sql, shown), { count: 0, code: '' }, 'after five tries')
+  await as(sql, 'none', async () => {
+    await sql`update app.open_sign_ins set tries = 0 where user_id = ${own.user}`
+    await sql`update app.factors set wrong_codes = 197 where user_id = ${own.user}`
+  })
+  const look = `select factor_id as id from app.look_at_sign_in(${hex(own.signIn)}, null, 'totp', sha256('n'), 1000, 60, 1000, ${LIMIT})`
+  const shown: (string | null | undefined)[] = []
+  for (let looks = 0; looks < 6; looks += 1) {
+    const [row] = await sql.unsafe<{ id: string | null }[]>(look)
+    shown.push(row?.id)
+  }
+  assert.deepEqual(shown, [own.factor, own.factor, own.factor, null, null, undefined])
   await sql`rollback to savepoint tried`
 }
 
@@ -270,6 +307,15 @@ const signInGuarantee = (world: TwoTenants, name: string): Guarantee => ({
       as(sql, 'none', () => sql`select id from app.sessions where user_id in (${own.user}, ${other.user}) order by id`)
     const before = JSON.stringify(await sessions())
     const none = 'null, null, null'
+    // Of the user, with less entropy than a recovery code.
+    const mailed = randomBytes(32)
+    await as(
+      sql,
+      'none',
+      () => sql`
+        insert into app.tokens (token_hash, purpose, user_id, expires_at)
+        values (${mailed}, 'factor_setup', ${own.user}, now() + interval '1 minute')`,
+    )
     assert.equal(
       (await attempt(sql, finish({ signIn: randomBytes(32) }, `null, null, null, ${hex(own.code)}, null`))).count,
       0,
@@ -284,6 +330,7 @@ const signInGuarantee = (world: TwoTenants, name: string): Guarantee => ({
       `${none}, null, null`,
       `${none}, ${hex(other.code)}, null`,
       `${none}, sha256('x'), ${hex(other.code)}`,
+      `${none}, ${hex(mailed)}, null`,
       `'${other.factor}', 200, ${hex(other.witness)}, null, null`,
       `'${own.factor}', 100, ${hex(own.witness)}, null, null`,
       `'${own.factor}', 99, ${hex(own.witness)}, null, null`,
@@ -293,6 +340,7 @@ const signInGuarantee = (world: TwoTenants, name: string): Guarantee => ({
     }
     assert.equal(JSON.stringify(await sessions()), before)
     await notOpen(sql, own)
+    await countsLooks(sql, own)
     const session = `select app.create_session('${own.user}', sha256('p'), sha256('c'), sha256('n'), null, null, null, 9, 9, 9, ${SOURCE}, null, null, null, false)`
     assert.equal((await as(sql, 'none', () => attempt(sql, session))).code, 'TN500', 'a session without a proof')
     for (const [proof, of] of [
@@ -421,7 +469,6 @@ export const FUNCTIONS: FunctionGuarantees = {
   own_factors: ownGuarantee,
   make_draft: ownGuarantee,
   own_draft: ownGuarantee,
-  add_app: ownGuarantee,
   rename_factor: ownGuarantee,
   remove_factor: ownGuarantee,
   renew_recovery_codes: ownGuarantee,

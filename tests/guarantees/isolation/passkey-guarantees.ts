@@ -14,13 +14,14 @@ import {
   stateOf,
   twoOwners,
 } from './factor-guarantees.ts'
+import { needsSetupCode } from './first-factor-guarantees.ts'
 import { as, attempt, type FunctionGuarantees, type Guarantee, sealedTicket } from './guarantee.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 // The functions of passkeys. Each promise is about two users, each with an app, a passkey, recovery codes and an open sign-in.
 
 /** A proof of a passkey. What is left out is right. */
-const proof = (
+export const proof = (
   { id, witness }: Pick<Passkey, 'id' | 'witness'>,
   {
     by = hex(witness),
@@ -113,6 +114,23 @@ const passkeyGuarantee = (world: TwoTenants, name: string): Guarantee => ({
   },
 })
 
+/** A credential id finds one passkey, whose user signs in by it. */
+export const credentialGuarantee = (world: TwoTenants): Guarantee => ({
+  title: 'guarantee 6: no two passkeys have one credential id, of one user or of two',
+  holds: async (sql) => {
+    const [own, other] = await twoOwners(sql, world)
+    const { id } = await givePasskey(sql, own)
+    const again = `
+      insert into app.factors
+      select (jsonb_populate_record(f, jsonb_build_object('id', gen_random_uuid(), 'user_id', $1::text))).*
+        from app.factors f where f.id = $2`
+    for (const { user } of [own, other]) {
+      const outcome = await as(sql, 'none', () => attempt(sql, again, [user, id]))
+      assert.deepEqual(outcome, { count: 0, code: '23505' })
+    }
+  },
+})
+
 /** What finds a passkey shows no witness, and none of another user than the one who is known. */
 const findGuarantee = (world: TwoTenants, name: string): Guarantee => ({
   title: `guarantee 6: ${name} shows the passkeys of one id, or of one open sign-in, and no witness`,
@@ -170,7 +188,7 @@ const addGuarantee = (world: TwoTenants, name: string): Guarantee => ({
     const [own, other] = await twoOwners(sql, world)
     const foreign = await givePasskey(sql, other)
     const ticket = await sealedTicket(sql, { user: own.user, session: world.sessions.own })
-    const add = async (passkey: string, draft = own.draft, setup = `sha256('setup')`) => {
+    const add = async (passkey: string, draft = own.draft, setup = 'null') => {
       const [row] = await sql.unsafe<{ refused_by: string | null }[]>(
         `select * from app.add_passkey(decode($1, 'hex'), ${passkey}, '${draft}', '', ${setup}, null, sha256('new'), 60, 3600, ${SOURCE})`,
         [ticket],
@@ -181,23 +199,7 @@ const addGuarantee = (world: TwoTenants, name: string): Guarantee => ({
     const challenge = randomBytes(32)
     assert.equal(await add(newPasskey(randomBytes(20), challenge)), null)
     assert.equal(await add(newPasskey(randomBytes(20), challenge)), 'proof')
-    await as(sql, 'none', async () => {
-      await sql`delete from app.factors where user_id = ${own.user}`
-      for (const [user, code] of [
-        [own.user, 'setup'],
-        [other.user, 'of another'],
-      ] as const)
-        await sql`
-          insert into app.tokens (token_hash, purpose, user_id, expires_at)
-          values (sha256(${code}::text::bytea), 'factor_setup', ${user}, now() + interval '1 minute')`
-    })
-    const fresh = () => newPasskey(randomBytes(20))
-    assert.equal(await add(fresh(), own.draft, 'null'), 'no-setup-code')
-    assert.equal(await add(fresh(), own.draft, `sha256('of another')`), 'setup-code')
-    await sql`savepoint drafted`
-    assert.equal(await add(fresh(), other.draft), 'draft')
-    await sql`rollback to savepoint drafted`
-    assert.equal(await add(fresh()), null)
+    await needsSetupCode(sql, [own, other], (draft, setup) => add(newPasskey(randomBytes(20)), draft, setup))
   },
 })
 

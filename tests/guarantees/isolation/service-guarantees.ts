@@ -13,7 +13,7 @@ import {
   heldBy,
   type FunctionGuarantees,
 } from './guarantee.ts'
-import { expectStepUp, made, tenantNow, ticketOf, unset } from './gate-guarantees.ts'
+import { ASKING, expectStepUp, made, tenantNow, ticketOf, unset } from './gate-guarantees.ts'
 import type { TwoTenants } from './two-tenants.ts'
 
 // How another service enters a tenant: as a member of tenant_bound.
@@ -225,6 +225,10 @@ export const serviceKeyGuarantee = ({ own, other, sessions }: TwoTenants): Guara
     assert.deepEqual(await introspect(sessions.other), [`${sessions.other} ${other}`])
     for (const [why, session] of [['pending', sessions.pending] as const, ...sessions.dead])
       assert.deepEqual(await introspect(session), [null], why)
+    await sql`savepoint asked`
+    await asSuperuser(() => sql.unsafe(ASKING, [own]))
+    assert.deepEqual(await introspect(sessions.own), [null], 'without the second factor that its tenant asks for')
+    await sql`rollback to savepoint asked`
     assert.deepEqual(await changes(), [own, other].toSorted(), 'without the event of a transaction that has not ended')
     assert.deepEqual(await memberships(own), [own])
     assert.deepEqual(await memberships(randomUUID()), [null], 'an unknown tenant')
