@@ -9,13 +9,14 @@ import { type Guarantee, holdsAfter } from './guarantee.ts'
 import { lastOwnerGuarantee, revocationGuarantee } from './member-guarantees.ts'
 import { endsOnceGuarantee } from './role-guarantees.ts'
 import { sealedRowsGuarantee } from './sealed-guarantees.ts'
+import { SIGN_IN_RACES } from './sign-in-races.ts'
 import { createTwoTenants, type TwoTenants } from './two-tenants.ts'
 
 // Guards whose removal needs a database of its own: a constraint, a trigger, or what a connection keeps.
 describe('on its own copy', () => {
   /** Removes a guard and expects a guarantee to break. Passes it two connections of identity_app. */
   async function breaks(
-    statement: string,
+    statement: string | ((admin: postgres.Sql) => Promise<string>),
     holdsOn: (world: TwoTenants) => (app: postgres.Sql, second: postgres.Sql) => Promise<void>,
   ): Promise<void> {
     const copy = await createTwoTenants('as migrated')
@@ -23,7 +24,7 @@ describe('on its own copy', () => {
     const second = await warmAppConnection(copy.database)
     try {
       await holdsOn(copy)(app, second)
-      await copy.admin.unsafe(statement)
+      await copy.admin.unsafe(typeof statement === 'string' ? statement : await statement(copy.admin))
       await expect(holdsOn(copy)(app, second)).rejects.toThrow(AssertionError)
     } finally {
       await Promise.all([app.end(), second.end()])
@@ -36,6 +37,17 @@ describe('on its own copy', () => {
       'alter table app.sessions drop constraint sessions_revocation_is_a_key_change',
       (copy) => revocationGuarantee(copy).holds,
     )
+  })
+
+  const locks = SIGN_IN_RACES.flatMap(({ title, locks, holds }) =>
+    locks.map(([name, lock]) => [name, lock, title, holds] as const),
+  )
+  test.each(locks)('without the lock of app.%s (%s) fails: %s', async (name, lock, _title, holds) => {
+    const unlocked = async (admin: postgres.Sql) => {
+      const [row] = await admin<{ text: string }[]>`select pg_get_functiondef(${`app.${name}`}::regproc) as text`
+      return replaced(row?.text ?? '', lock, '')
+    }
+    await breaks(unlocked, (copy) => () => holds(copy))
   })
 
   /** Expects a guarantee to hold on a fresh database, and to break after each of the statements alone. */

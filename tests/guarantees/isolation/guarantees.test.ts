@@ -12,6 +12,7 @@ import {
   liveSessionsGuarantee,
   revocationGuarantee,
 } from './member-guarantees.ts'
+import { credentialGuarantee } from './passkey-guarantees.ts'
 import {
   accountsGuarantee,
   provenGuarantee,
@@ -23,6 +24,7 @@ import {
   workerGuarantee,
 } from './role-guarantees.ts'
 import { sealedColumnsGuarantee, sealedRowsGuarantee, vaultGuarantee } from './sealed-guarantees.ts'
+import { SIGN_IN_RACES } from './sign-in-races.ts'
 import {
   afterTransactionGuarantee,
   everyTableGuarantee,
@@ -83,6 +85,7 @@ describe.each([
     provenGuarantee(world, 'identity_publisher'),
     provenGuarantee(world, 'identity_opener'),
     liveSessionsGuarantee(world),
+    credentialGuarantee(world),
   ]
   test.runIf(world === worlds[0] || inject('thorough')).each(ofRoles)('$title', (guarantee) =>
     holdsAfter(world.admin, [], guarantee),
@@ -170,6 +173,8 @@ describe.each([
 
 describe('with the grants of the migrations', () => {
   const [world] = worlds
+  test.each(SIGN_IN_RACES)('$title', ({ holds }) => holds(world))
+
   test.each([queueGuarantee(world), appendOnlyGuarantee(world), sealedColumnsGuarantee(world)])('$title', (guarantee) =>
     holdsAfter(world.admin, [], guarantee),
   )
