@@ -18,7 +18,7 @@ export const signOut = page({
     const headers = { 'clear-site-data': '"cache"' }
     if (form.continue !== null && link !== null)
       return redirect(form.continue, { cookies: [...session, link], headers })
-    const cookies = [...session, deleteCookie('form'), deleteCookie('link'), deleteCookie('typed')]
+    const cookies = [...session, ...(['form', 'link', 'typed', 'signIn'] as const).map(deleteCookie)]
     return redirect('/sign-in', { notice: 'signed-out', cookies, headers })
   },
   again: async (context) =>

@@ -125,6 +125,23 @@ describe('a sign-in that owes a second factor', () => {
   })
 })
 
+it('owes the second factor again after a sign-out, which leaves no cookie but the language', async () => {
+  const user = await newUser()
+  const [browser, tab] = [await owing(user.email, '/account'), await owing(user.email)]
+  await browser.submit('/language', { lang: 'es' })
+  await browser.submit(CODE, { code: codeNow(user.secret) })
+  expect(session(browser)).toBeDefined()
+  // Another tab of the browser has begun a sign-in.
+  browser.cookies.set(COOKIES.signIn.name, tab.cookies.get(COOKIES.signIn.name) ?? '')
+  await browser.post('/sign-out', browser.hidden('/sign-out'))
+  // The notice is shown once, on the next page.
+  browser.cookies.delete(COOKIES.notice.name)
+  expect([...browser.cookies.keys()]).toEqual([COOKIES.lang.name])
+  await browser.open('/sign-in')
+  await browser.submit('/sign-in', { email: user.email, password: PASSWORD })
+  expect([session(browser), browser.cookies.has(COOKIES.signIn.name)]).toEqual([undefined, true])
+})
+
 it('keeps the cookies of a session after a late 401, and the sign-in deletes them if the API refuses them too', async () => {
   const user = await newUser()
   const browser = web.browser()
