@@ -260,6 +260,23 @@ describe('a thief of a shop’s member', () => {
     expect(Object.keys(owed.body)).toEqual(['second_factor'])
     expect(await resetsOf(user)).toEqual([])
   })
+
+  it('waits, with the password, the mailbox and a good story, for hours in which the owner cancels', async () => {
+    const user = await newViewer()
+    await vouch(user)
+    const link = await service.mail.tokenFor(user.email)
+    await service.request('POST /v1/auth/password/forgot', { body: { email: user.email } })
+    const token = await service.mail.tokenFor(user.email)
+    await service.request('POST /v1/auth/password/reset', { body: { token, password: NEW_PASSWORD } })
+    const logIn = async () =>
+      (await service.request('POST /v1/auth/login', { body: { email: user.email, password: NEW_PASSWORD } })).body
+    expect(await resetFactors(service.worker.database, () => false)).toBe(0)
+    expect(Object.keys(await logIn())).toEqual(['second_factor'])
+    expect((await cancel(link)).status).toBe(204)
+    expect(await letTimePass(user)).toBe(0)
+    expect(Object.keys(await logIn())).toEqual(['second_factor'])
+    expect(await leftOf(user)).toMatchObject({ factors: 1, codes: 10 })
+  })
 })
 
 it('leaves an entry in each tenant of the user for each step, and tells other tenants nothing of who asked', async () => {

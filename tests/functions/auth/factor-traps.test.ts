@@ -18,9 +18,11 @@ import {
   wrongCode,
 } from '#tests/support/factor.ts'
 import { codeEncodings, found, secretEncodings } from '#tests/support/factor-encodings.ts'
+import { newPasskeyUser, signInBy, signInOptions } from '#tests/support/passkey.ts'
 import { useService } from '#tests/support/test.ts'
 
 const service = useService()
+type PasskeyUser = Awaited<ReturnType<typeof newPasskeyUser>>
 
 /** Returns every row of every table, as text. */
 async function dump(): Promise<string> {
@@ -147,6 +149,30 @@ describe('a thief with the password who uses up every limit', () => {
   })
 
   const strict = useService({ env: { LOGIN_EMAIL_LIMIT: '3' } })
+  const strictest = useService({ env: { LOGIN_EMAIL_LIMIT: '3', SECOND_FACTOR_LIMIT: '3' } })
+
+  it.each<[string, (user: PasskeyUser, open: string) => Promise<{ status: number }>]>([
+    ['a passkey alone', (user) => signInBy(strictest, user.authenticator)],
+    [
+      'a passkey at the open sign-in',
+      async (user, open) =>
+        finish(strictest, open, { credential: user.authenticator.get(await signInOptions(strictest, open)) }),
+    ],
+    [
+      'a recovery code at the open sign-in',
+      (user, open) => finish(strictest, open, { recovery_code: user.recoveryCodes[0] }),
+    ],
+  ])('leaves the owner %s while password and app are refused', async (_way, signIn) => {
+    const user = await newPasskeyUser(strictest)
+    const open = await openSignIn(strictest, user.email)
+    for (let tries = 0; tries < 3; tries += 1)
+      expectProblem(await finish(strictest, open, { code: wrongCode(user.secret) }), 'factor-rejected')
+    const wrong = { email: user.email, password: 'nobody has this password' }
+    for (let tries = 0; tries < 3; tries += 1) await strictest.request('POST /v1/auth/login', { body: wrong })
+    expectProblem(await finish(strictest, open, { code: codeNow(user.secret) }), 'rate-limited')
+    expectProblem(await login(strictest, user.email), 'rate-limited')
+    expect((await signIn(user, open)).status).toBe(200)
+  })
 
   it('opens no more sign-ins than the limit on failed ones, until the owner finishes one', async () => {
     const user = await newFactorUser(strict)

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { type Algorithm, Authenticator, type Lie } from '#tests/support/authenticator.ts'
 import { expectProblem } from '#tests/support/expect-answer.ts'
 import {
+  codeNow,
   finish,
   login,
   mailedSetupCode,
@@ -118,6 +119,30 @@ describe('a further passkey', () => {
     expect((await signInBy(service, user.authenticator)).status).toBe(401)
     expect(await mailsTo(user.id)).toContain('passkey-removed')
   })
+})
+
+describe('each factor', () => {
+  it.each(['totp', 'passkey', 'recovery_code'])(
+    'is removed after a proof by %s, and the sign-in offers what is left',
+    async (by) => {
+      for (const removed of ['totp', 'passkey']) {
+        const user = await newPasskeyUser(service)
+        const methods = async () => (await login(service, user.email)).body.second_factor.methods
+        expect(await methods()).toEqual(['totp', 'passkey', 'recovery_code'])
+        const { token } = await mintSession(service.sql, { email: user.email })
+        const proofs: Readonly<Record<string, () => Promise<object>>> = {
+          totp: async () => ({ code: codeNow(user.secret) }),
+          passkey: async () => ({ credential: user.authenticator.get(await stepUpOptions(service, token)) }),
+          recovery_code: async () => ({ recovery_code: user.recoveryCodes[0] }),
+        }
+        const stepped = await stepUp(service, token, (await proofs[by]?.()) ?? {})
+        const id = removed === 'totp' ? user.factorId : user.passkeyId
+        const answer = await service.request(`DELETE /v1/auth/factors/${id}`, { token: stepped.body.token })
+        expect(answer.status).toBe(204)
+        expect(await methods()).toEqual(['totp', 'passkey', 'recovery_code'].filter((method) => method !== removed))
+      }
+    },
+  )
 })
 
 describe('a passkey', () => {
