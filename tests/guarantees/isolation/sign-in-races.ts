@@ -49,12 +49,10 @@ async function runBeside({ admin, database }: TwoTenants, first: string, second:
     const [backend] = await two<{ pid: number }[]>`select pg_backend_pid() as pid`
     await one`begin`
     await one.unsafe(first)
-    let ended = false
-    const running = two.unsafe(second).finally(() => {
-      ended = true
-    })
+    const ended = new AbortController()
+    const running = two.unsafe(second).finally(() => ended.abort())
     const isBlocked = async () => (await admin`select from unnest(pg_blocking_pids(${backend?.pid ?? 0}))`).length > 0
-    while (!ended && !(await isBlocked()));
+    while (!ended.signal.aborted && !(await isBlocked()));
     await one`commit`
     await running
   } finally {
