@@ -100,6 +100,31 @@ it('an instance that dies between the look at an open sign-in and its end costs 
   })
 })
 
+it('a user keeps the app and the codes wherever they give up the set-up of another factor', async () => {
+  const user = await newFactorUser(service)
+  const { token } = user
+  const steps: Readonly<Record<string, () => PromiseLike<unknown>>> = {
+    'a draft': () => newDraft(service, token),
+    'the draft again': () => service.request('GET /v1/auth/factors/draft', { token }),
+    'a wrong code of the new app': () =>
+      service.request('POST /v1/auth/factors/totp', { token, body: { code: wrongCode(user.secret) } }),
+    'options of a passkey': () => service.request('POST /v1/auth/factors/passkey-options', { token }),
+    'new recovery codes that nobody saved': () => newDraft(service, token, { renew_codes: true }),
+    'the end of the draft': () =>
+      service.sql`update app.factor_drafts set expires_at = now() where user_id = ${user.id}`,
+  }
+  for (const [step, take] of Object.entries(steps)) {
+    await take()
+    await forgetStep(service, user.id)
+    const answer = await finish(service, await openSignIn(service, user.email), { code: codeNow(user.secret) })
+    expect(answer.status, step).toBe(200)
+  }
+  const { body } = await service.request('GET /v1/auth/factors', { token })
+  expect(body.recovery_codes.left).toBe(10)
+  const byCode = { recovery_code: user.recoveryCodes[0] }
+  expect((await finish(service, await openSignIn(service, user.email), byCode)).status).toBe(200)
+})
+
 describe('a thief with the password who uses up every limit', () => {
   const limited = useService({
     env: {

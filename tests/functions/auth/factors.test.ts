@@ -162,29 +162,6 @@ describe('a session of a user with a factor', () => {
     expect(byCode.status).toBe(200)
   })
 
-  it('keeps the app and the codes wherever it gives up the set-up of another factor', async () => {
-    const user = await newFactorUser(service)
-    const { token } = user
-    const steps: Readonly<Record<string, () => PromiseLike<unknown>>> = {
-      'a draft': () => newDraft(service, token),
-      'the draft again': () => service.request('GET /v1/auth/factors/draft', { token }),
-      'a wrong code of the new app': () => add(token, { code: wrongCode(user.secret) }),
-      'options of a passkey': () => service.request('POST /v1/auth/factors/passkey-options', { token }),
-      'new recovery codes that nobody saved': () => newDraft(service, token, { renew_codes: true }),
-      'the end of the draft': () =>
-        service.sql`update app.factor_drafts set expires_at = now() where user_id = ${user.id}`,
-    }
-    for (const [step, take] of Object.entries(steps)) {
-      await take()
-      await forgetStep(service, user.id)
-      const answer = await finish(service, await openSignIn(service, user.email), { code: codeNow(user.secret) })
-      expect(answer.status, step).toBe(200)
-    }
-    expect((await list(token)).recovery_codes.left).toBe(10)
-    const byCode = { recovery_code: user.recoveryCodes[0] }
-    expect((await finish(service, await openSignIn(service, user.email), byCode)).status).toBe(200)
-  })
-
   it('renews the recovery codes by a draft: the old ones are void', async () => {
     const user = await newFactorUser(service)
     const renew = () => service.request('POST /v1/auth/factors/recovery-codes', { token: user.token })
