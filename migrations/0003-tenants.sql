@@ -84,7 +84,7 @@ comment on function app.second_factor_from is 'callers: identity_resolver, ident
 -- Returns whether it asks now. It is a part of what makes a session live.
 create function app.asks_second_factor(p_managers_from timestamptz, p_everyone_from timestamptz, p_permissions jsonb) returns boolean
   language sql stable parallel safe
-  return coalesce(now() >= app.second_factor_from(p_managers_from, p_everyone_from, p_permissions), false);
+  return (app.second_factor_from(p_managers_from, p_everyone_from, p_permissions) <= now()) is true;
 comment on function app.asks_second_factor is 'callers: identity_gate';
 
 -- The class of each column (infra/data-classification.md).

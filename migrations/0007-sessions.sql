@@ -76,7 +76,8 @@ select s.id as session_id, s.idle_expires_at, s.absolute_expires_at, s.created_a
        t.id as tenant_id, t.slug, t.legal_name, t.status, t.timezone, t.currency,
        m.id as membership_id,
        r.id as role_id, r.code as role_code, r.label as role_label, r.rank as role_rank,
-       r.permissions, s.csrf_secret, s.token_key, null::bytea as ticket, null::jsonb as methods
+       r.permissions, app.second_factor_from(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions) as second_factor_from,
+       s.csrf_secret, s.token_key, null::bytea as ticket, null::jsonb as methods
   from app.sessions s
   join app.users u on u.id = s.user_id and u.disabled_at is null
   left join app.tenants t on t.id = s.tenant_id and t.deleted_at is null and app.is_open(t.status)

@@ -4,6 +4,7 @@ import type { RequestSource } from '#shared/schema/client.ts'
 import type { TicketRun } from '#shared/db/calls.ts'
 import type { Run } from '#shared/db/run.ts'
 import { CsrfSecret } from '#shared/identity/csrf-secret.ts'
+import { askedFactor } from '#shared/identity/asked-factor.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
 import type { Session, SessionPrincipal } from '#shared/identity/session.ts'
 import { Ticket } from '#shared/identity/ticket.ts'
@@ -22,6 +23,8 @@ export interface LiveSessionRow extends Omit<Session, 'id'>, Omit<OwnUser, 'id'>
   readonly role_label: string
   readonly role_rank: number
   readonly permissions: string[]
+  /** From when on the tenant asks the role for a second factor. */
+  readonly second_factor_from: string | null
   readonly csrf_secret: Uint8Array
 }
 
@@ -142,7 +145,8 @@ function toPrincipal(row: LiveSessionRow, proofs: Pick<SessionPrincipal, 'ticket
   const session = sessionOf(row)
   const user = { ...userOf(row), language: row.language }
   const signedIn = { kind: 'session', ...proofs, session, signedInAt: row.signed_in_at } as const
-  if (row.tenant_id === null) return { ...signedIn, user, tenant: null, role: null, permissions: [] }
+  if (row.tenant_id === null)
+    return { ...signedIn, user, tenant: null, role: null, permissions: [], secondFactor: null }
   return {
     ...signedIn,
     user,
@@ -150,5 +154,6 @@ function toPrincipal(row: LiveSessionRow, proofs: Pick<SessionPrincipal, 'ticket
     role: { id: row.role_id, code: row.role_code, label: row.role_label, rank: row.role_rank },
     permissions: row.permissions,
     membershipId: row.membership_id,
+    secondFactor: askedFactor(row.second_factor_from, session.second_factor_at !== null),
   }
 }

@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { Id } from '#shared/schema/id.ts'
 import { Timestamp } from '#shared/schema/timestamp.ts'
+import { AskedFactor } from '#shared/identity/asked-factor.ts'
 import { Role } from '#shared/identity/role.ts'
 import { Tenant } from '#shared/identity/tenant.ts'
 import type { CsrfSecret } from '#shared/identity/csrf-secret.ts'
@@ -38,6 +39,7 @@ interface OfSession {
 export interface PendingPrincipal extends OfSession {
   readonly tenant: null
   readonly role: null
+  readonly secondFactor: null
 }
 
 /** The user of a live session in a tenant, where they have a live membership. */
@@ -45,6 +47,8 @@ export interface TenantPrincipal extends OfSession {
   readonly tenant: Tenant
   readonly role: Role
   readonly membershipId: string
+  /** What the tenant asks of the session. Null: the role needs no second factor. */
+  readonly secondFactor: AskedFactor | null
 }
 
 /** The user of a live session. */
@@ -81,16 +85,26 @@ export const Me = v.pipe(
     tenant: v.nullable(Tenant),
     role: v.nullable(Role),
     permissions: v.pipe(v.array(v.string()), v.examples([['catalog.read', 'customer.write']])),
+    second_factor: v.nullable(AskedFactor),
     csrf_token: CsrfToken,
   }),
   v.title('Principal'),
 )
 
-export const describePrincipal = ({ csrfSecret, session, user, tenant, role, permissions }: SessionPrincipal) => ({
+export const describePrincipal = ({
+  csrfSecret,
   session,
   user,
   tenant,
   role,
   permissions,
+  secondFactor,
+}: SessionPrincipal) => ({
+  session,
+  user,
+  tenant,
+  role,
+  permissions,
+  second_factor: secondFactor,
   csrf_token: csrfSecret.tokenOf(session.id),
 })

@@ -3,6 +3,7 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Id } from '#shared/schema/id.ts'
 import { Timestamp, timestampText } from '#shared/schema/timestamp.ts'
+import { AskedFactor, askedFactor } from '#shared/identity/asked-factor.ts'
 import { Role } from '#shared/identity/role.ts'
 import { Tenant } from '#shared/identity/tenant.ts'
 import { listTenants as list } from './session-queries.ts'
@@ -24,7 +25,7 @@ export const listTenants = endpoint({
         tenant: v.object({ id, slug, legal_name, status }),
         role: v.object({ code, label, rank }),
         selected_at: v.nullable(Timestamp),
-        second_factor: v.nullable(v.object({ required_from: Timestamp, satisfied: v.boolean() })),
+        second_factor: v.nullable(AskedFactor),
       }),
     ),
   }),
@@ -36,10 +37,7 @@ export const listTenants = endpoint({
         tenant: { id: option.tenant_id, slug: option.slug, legal_name: option.legal_name, status: option.status },
         role: { code: option.role_code, label: option.role_label, rank: option.role_rank },
         selected_at: option.selected_at === null ? null : timestampText(option.selected_at),
-        second_factor:
-          option.second_factor_from === null
-            ? null
-            : { required_from: option.second_factor_from, satisfied: option.is_two_factor },
+        second_factor: askedFactor(option.second_factor_from, option.is_two_factor),
       })),
     })
   },

@@ -25,7 +25,15 @@ describe('GET /v1/auth/session', () => {
     const { token, id } = await active()
     const { status, body } = await read(token)
     expect(status).toBe(200)
-    expect(Object.keys(body)).toEqual(['session', 'user', 'tenant', 'role', 'permissions', 'csrf_token'])
+    expect(Object.keys(body)).toEqual([
+      'session',
+      'user',
+      'tenant',
+      'role',
+      'permissions',
+      'second_factor',
+      'csrf_token',
+    ])
     expect(Object.keys(body.session).toSorted()).toEqual([
       'absolute_expires_at',
       'id',
@@ -107,7 +115,12 @@ describe('GET /v1/auth/session', () => {
 
   it('returns no tenant, role or permissions before a tenant is selected', async () => {
     const { token } = await mintSession(service.sql, { email: 'sales@acme.test' })
-    expect((await read(token)).body).toMatchObject({ tenant: null, role: null, permissions: [] })
+    expect((await read(token)).body).toMatchObject({
+      tenant: null,
+      role: null,
+      permissions: [],
+      second_factor: null,
+    })
   })
 
   it('reflects changes of user, tenant and role on the next request', async () => {

@@ -1,4 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { group as auth } from '#functions/api/auth/group.ts'
+import { group as tenant } from '#functions/api/tenant/group.ts'
+import type { RouteGroup } from '#shared/http/group.ts'
+import { startCounted } from '#tests/support/counted.ts'
+import { gatewayEvent } from '#tests/support/event.ts'
 import { expectProblem } from '#tests/support/expect-answer.ts'
 import { newFactorUser } from '#tests/support/factor.ts'
 import { mintSession } from '#tests/support/minted-session.ts'
@@ -86,6 +91,43 @@ describe('the policy of a tenant on second factors', () => {
     expect([await works(sales.token), await works(owner.token)]).toEqual([false, true])
     await ask('none')
     expect([await works(sales.token), await works(second.token)]).toEqual([true, true])
+  })
+
+  it('says with the session from when on its role is asked, and whether the session has proven a second factor', async () => {
+    const { id, slug, owner, sales, ask } = await newShop()
+    const second = await mintSession(service.sql, { email: `owner@${slug}.test` })
+    const read = async (token: string) => (await service.request('GET /v1/auth/session', { token })).body.second_factor
+    const select = async () =>
+      (await service.request(`POST /v1/auth/tenants/${id}/select`, { token: second.token })).body.second_factor
+    expect([await read(owner.token), await read(second.token), await select()]).toEqual([null, null, null])
+    const { managers_from: from } = (await ask('managers', 7)).body.second_factor_policy
+    const satisfied = { required_from: from, satisfied: true }
+    const owed = { required_from: from, satisfied: false }
+    expect([await read(owner.token), await read(second.token), await select()]).toEqual([satisfied, owed, owed])
+    expect(await read(sales.token)).toBeNull()
+    const { everyone_from: later } = (await ask('everyone', 14)).body.second_factor_policy
+    expect(await read(second.token)).toEqual(owed)
+    expect(await read(sales.token)).toEqual({ required_from: later, satisfied: false })
+    await ask('none')
+    expect([await read(second.token), await read(sales.token)]).toEqual([null, null])
+  })
+
+  it('says it by the one statement of the session check, also with a read that brings the session along', async () => {
+    const { sales, ask } = await newShop()
+    const cost = async (group: RouteGroup, route: string) => {
+      const counted = await startCounted(service.database, group)
+      onTestFinished(counted.close)
+      const headers = { authorization: `Bearer ${sales.token}`, prefer: 'session' }
+      await counted.ask(gatewayEvent({ route, headers }))
+      const { status, cost: of } = await counted.ask(gatewayEvent({ route, headers }))
+      return { status, statements: of.statements, roundTrips: of.roundTrips }
+    }
+    const session = () => cost(auth, 'GET /v1/auth/session')
+    const page = () => cost(tenant, 'GET /v1/tenant')
+    const [before, pageBefore] = [await session(), await page()]
+    await ask('everyone', 30)
+    expect(before).toEqual({ status: 200, statements: 1, roundTrips: 1 })
+    expect([await session(), await page()]).toEqual([before, pageBefore])
   })
 
   it('refuses to select the tenant without a second factor, and says from when on', async () => {
