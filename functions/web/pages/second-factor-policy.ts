@@ -1,14 +1,14 @@
 import * as v from 'valibot'
+import { ProblemError } from '#shared/client/client.ts'
 import { SECOND_FACTOR_POLICIES } from '#shared/identity/second-factor-policy.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { page } from '#web/http/page.ts'
 import { choiceOf } from '#web/http/query.ts'
+import { FormRefused } from '#web/http/refusal.ts'
 import { redirect } from '#web/http/reply.ts'
+import { GRACE_DAYS } from '#web/pages/grace-days.ts'
 
 const views = () => import('#web/pages/policy-views.ts')
-
-/** The days of grace that a person chooses from. */
-export const GRACE_DAYS = ['0', '7', '14', '30'] as const
 
 export const showPolicy = page({
   route: 'GET /s/{slug}/settings/second-factor',
@@ -22,9 +22,12 @@ export const changePolicy = page({
   access: { permission: 'company.write' },
   stepUp: 'PUT /v1/tenant/second-factor-policy',
   form: v.object({ require: choiceOf(SECOND_FACTOR_POLICIES), grace_days: choiceOf(GRACE_DAYS) }),
-  async handle({ params, form, call }) {
+  async handle({ params, form, call, language }) {
     const body = { require: form.require, grace_days: Number(form.grace_days) }
-    await call('PUT /v1/tenant/second-factor-policy', { body })
+    await call('PUT /v1/tenant/second-factor-policy', { body }).catch(async (error: unknown) => {
+      if (!(error instanceof ProblemError) || error.kind !== 'second-factor-required') throw error
+      throw new FormRefused({ field: 'require', message: (await views()).notDone(language) })
+    })
     return redirect(shopPath(params.slug, '/settings'), { notice: 'factor-policy-saved' })
   },
   again: async (context) => (await views()).policyView(context, await context.call('GET /v1/tenant')),

@@ -13,6 +13,7 @@ const en = {
   from: { managers: 'Asked of managers from', everyone: 'Asked of everyone from' },
   without: 'Members without a second step',
   ownFirst: 'You have no second step yourself. Set it up first: otherwise you would lock yourself out.',
+  notDone: 'Nothing was saved. Whoever asks others for a second step needs one first.',
   setUp: 'Set up your second step',
   save: 'Save',
 }
@@ -36,6 +37,7 @@ const es: typeof en = {
   from: { managers: 'Se pide a los administradores desde', everyone: 'Se pide a todos desde' },
   without: 'Miembros sin segundo paso',
   ownFirst: 'Usted no tiene un segundo paso. Configúrelo primero: si no, perdería su propio acceso.',
+  notDone: 'No se guardó nada. Quien pide a otros un segundo paso necesita primero el suyo.',
   setUp: 'Configurar su segundo paso',
   save: 'Guardar',
 }

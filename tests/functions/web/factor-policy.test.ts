@@ -59,15 +59,28 @@ describe('the page of the second-factor policy', () => {
     const { browser, id, at } = await newOwner(false)
     await browser.open(at)
     expect(offered(browser)).toEqual([])
-    expect(browser.page.body).toContain('href="/account/second-factor"')
+    expect(browser.page.body).toContain(`href="/account/second-factor?next=${encodeURIComponent(at)}"`)
     await web.service
       .sql`update app.tenants set second_factor_managers_from = now() + interval '1 day' where id = ${id}`
     await browser.open(at)
     expect(offered(browser)).toEqual(['none checked'])
     const fields = { ...browser.hidden(at), require: 'everyone', grace_days: '0' }
-    expect((await browser.post(at, fields)).status).toBe(403)
+    await browser.submit(at, fields)
+    expect(browser.page.status).toBe(422)
+    expect(browser.page.body).toContain(
+      '<a href="#field-require">Who is asked for it: Nothing was saved. Whoever asks others',
+    )
+    expect(browser.page.body).toContain(`href="/account/second-factor?next=${encodeURIComponent(at)}"`)
+    // The next press switches nothing off that the person did not choose.
+    expect(offered(browser)).toEqual(['none'])
     await browser.submit(at, { require: 'none', grace_days: '14' })
     expect(browser.page.body).toContain('The second step is set.')
+    const stale = await browser.post(at, fields)
+    expect([stale.status, stale.body.match(/ name="require"/)]).toEqual([422, null])
+    expect(stale.body).toContain('<li>Nothing was saved. Whoever asks others')
+    const [dates] = await web.service
+      .sql`select second_factor_managers_from as managers, second_factor_everyone_from as everyone from app.tenants where id = ${id}`
+    expect(dates).toEqual({ managers: null, everyone: null })
   })
 
   it('refuses a choice that it does not offer at the field', async () => {
