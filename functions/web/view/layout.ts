@@ -1,5 +1,6 @@
 import { roleName } from '#shared/identity/role-names.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
+import { shopPath } from '#web/http/addresses.ts'
 import { type Html, html } from '#web/http/html.ts'
 import { LANGUAGES } from '#web/http/language.ts'
 import { linksFor } from '#web/http/navigation.ts'
@@ -8,7 +9,9 @@ import type { GivenNotice } from '#web/texts/texts.ts'
 import type { View } from '#web/http/reply.ts'
 import { actionButton, errorSummary, hiddenFields } from '#web/view/form.ts'
 import { ENHANCE_FILE } from '#web/view/enhance.ts'
+import { withQuery } from '#web/view/parts.ts'
 import { ICON_FILE, STYLE_SHEET } from '#web/view/style.ts'
+import { absolute } from '#web/view/time.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 /** Returns the whole page. `here` is its address with the query. */
@@ -49,6 +52,7 @@ ${session !== null && html`${account(ui, session, 'wide')}${menu(ui, session)}`}
 ${session !== null && navigation(ui, session, 'wide')}
 </header>
 <main id="main" tabindex="-1">
+${secondFactorDue(ui, here)}
 ${said !== null && html`<p class="notice" role="status" tabindex="-1" autofocus>${said}</p>`}
 ${errorSummary(ui)}
 <h1>${title}</h1>
@@ -66,6 +70,16 @@ ${aboutPlatform(ui)}
 </div></footer>
 </body>
 </html>`.toString()}\n`
+}
+
+/** Says on each page of a shop from when on it asks the person for a second factor, while their session has none. */
+function secondFactorDue(ui: Ui, here: string): Html | null {
+  const { path, session } = ui
+  const asked = session?.second_factor
+  const inShop = `${shopPath(session?.tenant?.slug ?? '')}/`.toLowerCase()
+  if (asked?.satisfied !== false || !`${path}/`.toLowerCase().startsWith(inShop)) return null
+  const { secondFactor: t } = ui.t
+  return html`<p class="banner">${t.askedFrom(absolute(ui, asked.required_from))} <a href="${withQuery('/account/second-factor', { next: here })}">${t.setOneUp}</a></p>`
 }
 
 /** Where the operator of the platform leads people. */

@@ -36,7 +36,8 @@ main{flex:1;padding-block:2rem 3rem}
 .foot{padding-block:1rem 1.5rem;display:flex;flex-wrap:wrap;gap:.25rem 2rem;justify-content:space-between;align-items:center}
 .languages,.about{display:flex;gap:.25rem 1rem;flex-wrap:wrap;align-items:center}
 .about{list-style:none;margin:0;padding:0;color:var(--quiet)}
-.notice,.summary,.empty,.card{border:1px solid var(--line);border-radius:.5rem;background:var(--card);padding:1rem 1.25rem;margin:0 0 1.5rem}
+.notice,.banner,.summary,.empty,.card{border:1px solid var(--line);border-radius:.5rem;background:var(--card);padding:1rem 1.25rem;margin:0 0 1.5rem}
+.banner{border-left:.35rem solid var(--warn);background:var(--warn-ground)}
 .notice{border-left:.35rem solid var(--good);background:var(--good-ground)}
 ul.notice{padding-left:2.25rem}
 .summary{border:2px solid var(--bad);background:var(--bad-ground)}
@@ -161,7 +162,7 @@ dl{grid-template-columns:1fr;gap:0}
 dd{margin-bottom:.5rem}
 }
 @media (prefers-reduced-motion:no-preference){a,button{transition:background-color .1s}}
-@media print{:root{color-scheme:light;--ground:#fff}.top,.bottom,.filters,.paging,.screen,button,.button{display:none}.paper{display:inline}p.paper{display:block}h2{break-after:avoid}li,tr{break-inside:avoid}}
+@media print{:root{color-scheme:light;--ground:#fff}.top,.bottom,.banner,.filters,.paging,.screen,button,.button{display:none}.paper{display:inline}p.paper{display:block}h2{break-after:avoid}li,tr{break-inside:avoid}}
 `
 
 /** The icon of the front end. */

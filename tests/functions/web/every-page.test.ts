@@ -47,7 +47,8 @@ beforeAll(async () => {
   const { slug, id, owner: member, planted } = await web.service.newTenant('owner', 'planted')
   const [mine, theirs] = [await web.service.newTenant('owner'), await web.service.newTenant('owner')]
   shops = { mine: mine.slug, theirs: theirs.slug }
-  await web.service.sql`update app.tenants set legal_name = ${MARKUP} where id = ${id}`
+  await web.service.sql`
+    update app.tenants set legal_name = ${MARKUP}, second_factor_managers_from = now() + interval '9 days' where id = ${id}`
   await web.service.sql`update app.users set full_name = ${MARKUP} where id = ${member.userId}`
   await web.service.sql`
     insert into app.memberships (tenant_id, user_id, role_id, accepted_at) values (${mine.id}, ${member.userId}, 1, now())`
@@ -279,7 +280,7 @@ it.each(views)('%s has the headers of every page, and escapes names', async (_ro
 const READS_TWICE = new Set(['/s/{slug}/members/{id}/remove'])
 
 it.each(ofSession(views).filter(([, page]) => !isFile(page)))(
-  '%s escapes each text of the API, in one call of it',
+  '%s escapes each text of the API, in one call of it, and says on a page of a shop from when on it asks for a second step',
   async (_route, page) => {
     const { body: me } = await web.service.request('GET /v1/auth/session', {
       token: owner.cookies.get(COOKIES.session.name),
@@ -296,6 +297,8 @@ it.each(ofSession(views).filter(([, page]) => !isFile(page)))(
     expect([200, 303]).toContain(answer.status)
     if (answer.status === 200) expect(answer.body).toContain('&lt;img title=&quot;a&quot; id=&#39;b&#39;&gt;&amp;')
     expect(answer.body).not.toMatch(/<img|title="a"|id='b'/)
+    const isOfShop = page.path.startsWith('/s/') && answer.status === 200
+    expect(answer.body.includes('this shop asks you for a second step')).toBe(isOfShop)
   },
 )
 

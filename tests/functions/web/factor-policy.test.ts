@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { COOKIES } from '#web/http/cookies.ts'
 import { newFactorUser } from '#tests/support/factor.ts'
 import { createMember, mintSession } from '#tests/support/minted-session.ts'
+import { PASSWORD } from '#tests/support/service.ts'
 import { type Browser, startWeb, type TestWeb } from '#tests/support/web.ts'
 
 let web: TestWeb
@@ -104,4 +105,98 @@ it('lists the members who have no second factor, and says so in the filter', asy
   await browser.open(`/s/${slug}/members?second_factor=true`)
   expect(browser.page.body).not.toContain(`plain@${slug}.test`)
   expect(rows).toBeGreaterThan(1)
+})
+
+describe('before the date, a page of the shop', () => {
+  const ASKED = /<p class="banner">From ([^<]*), this shop asks you for a second step at sign-in. <a href="([^"]*)">/
+  const banner = ({ page }: Browser) => ASKED.exec(page.body)?.slice(1) ?? null
+
+  /** A shop that asks in some days, with the browsers of people who have no second factor. */
+  async function newAskingShop(days: { managers: number; everyone: number | null }) {
+    const { slug, id, owner, sales } = await web.service.newTenant('owner', 'sales')
+    await web.service.sql`
+      update app.tenants set timezone = 'America/Chicago', second_factor_managers_from = timestamptz '2100-01-01 12:00Z' + make_interval(days => ${days.managers}),
+             second_factor_everyone_from = timestamptz '2100-01-01 12:00Z' + make_interval(days => ${days.everyone}) where id = ${id}`
+    return { slug, id, owner: as(owner.token), sales: as(sales.token), ownerId: owner.userId }
+  }
+
+  it('says from when on it asks, and leads to set up a second step and back', async () => {
+    const { slug, owner } = await newAskingShop({ managers: 1, everyone: null })
+    await owner.open(`/s/${slug}/members?status=active`)
+    const [from, link = ''] = banner(owner) ?? []
+    expect(from).toBe('Jan 2, 2100, 6:00 AM CST')
+    const next = `/s/${slug}/members?status=active`
+    expect(link).toBe(`/account/second-factor?next=${encodeURIComponent(next)}`)
+    await owner.open(link)
+    expect(owner.hidden('/account/second-factor/start')).toHaveProperty('next', next)
+    expect(banner(owner)).toBeNull()
+    owner.cookies.set(COOKIES.lang.name, 'es')
+    await owner.open(`/s/${slug}`)
+    expect(owner.page.body).toContain('A partir del 2 ene 2100, 6:00')
+  })
+
+  it('says it to managers alone, or to everyone with the date of their role', async () => {
+    const managers = await newAskingShop({ managers: 1, everyone: null })
+    await managers.sales.open(`/s/${managers.slug}`)
+    expect([managers.sales.page.status, banner(managers.sales)]).toEqual([200, null])
+    const everyone = await newAskingShop({ managers: 1, everyone: 2 })
+    for (const [browser, day] of [
+      [everyone.owner, 2],
+      [everyone.sales, 3],
+    ] as const) {
+      await browser.open(`/s/${everyone.slug}`)
+      expect(banner(browser)?.[0]).toBe(`Jan ${day}, 2100, 6:00 AM CST`)
+    }
+  })
+
+  it('says it on a refused form and on a page that is not there, and not on the page of another shop or on one of the person', async () => {
+    const { slug, owner, ownerId } = await newAskingShop({ managers: 1, everyone: null })
+    const other = await web.service.newTenant('owner')
+    await web.service
+      .sql`insert into app.memberships (tenant_id, user_id, role_id, accepted_at) values (${other.id}, ${ownerId}, 1, now())`
+    await owner.open(`/s/${slug}/settings`)
+    await owner.submit(`/s/${slug}/settings`, { legal_name: '', timezone: '', currency: '' })
+    const next = encodeURIComponent(`/s/${slug}/settings`)
+    expect([owner.page.status, banner(owner)?.[1]]).toEqual([422, `/account/second-factor?next=${next}`])
+    await owner.open(`/s/${slug.toUpperCase()}/members/0a5b8f52-6c1d-4f7e-9b3a-2d4c6e8f0a1b/role`)
+    expect([owner.page.status, banner(owner) !== null]).toEqual([404, true])
+    for (const [address, status] of [
+      [`/s/${other.slug}`, 409],
+      [`/s/${slug}-2`, 404],
+      ['/shops', 200],
+      ['/account', 200],
+    ] as const) {
+      await owner.open(address)
+      expect([owner.page.status, banner(owner)], address).toEqual([status, null])
+    }
+  })
+
+  it('says nothing in a two-factor session, nor before a shop asks', async () => {
+    const { browser, slug, id } = await newOwner(true)
+    await web.service
+      .sql`update app.tenants set second_factor_managers_from = now() + interval '1 day' where id = ${id}`
+    await browser.open(`/s/${slug}`)
+    expect([browser.page.status, browser.page.body.includes('second step')]).toEqual([200, false])
+    const plain = await newOwner(false)
+    await plain.browser.open(`/s/${plain.slug}`)
+    expect([plain.browser.page.status, plain.browser.page.body.includes('second step')]).toEqual([200, false])
+  })
+
+  it('is replaced on the date by the sign-in, which leads to set up a second step', async () => {
+    const { slug, id, owner, ownerId } = await newAskingShop({ managers: 1, everyone: null })
+    const { sql } = web.service
+    await sql`
+      update app.users set password_hash = (select password_hash from app.users where email = 'sales@acme.test') where id = ${ownerId}`
+    const at = `/s/${slug}/members`
+    await sql`update app.tenants set second_factor_managers_from = now() + interval '1 minute' where id = ${id}`
+    await owner.open(at)
+    expect(banner(owner)).not.toBeNull()
+    await sql`update app.tenants set second_factor_managers_from = now() where id = ${id}`
+    await owner.open(at)
+    expect(owner.page.body).toContain('<h1>Sign in</h1>')
+    await owner.submit('/sign-in', { email: `owner@${slug}.test`, password: PASSWORD })
+    expect(owner.page.body).toContain('This shop asks for a second step. Set one up first.')
+    expect(banner(owner)).toBeNull()
+    expect(owner.hidden('/account/second-factor/start')).toHaveProperty('next', `/shops?next=${encodeURIComponent(at)}`)
+  })
 })
