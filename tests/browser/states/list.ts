@@ -4,7 +4,7 @@ import { addressPattern, shopPath } from '#web/http/addresses.ts'
 import { PAGES } from '#web/http/pages.ts'
 import { lock, LOCKED, type Made } from './made.ts'
 import { ENDED, type Person } from './people.ts'
-import { LONG, ownerOf, type Shop, type ShopName, SHOPS, slugOf } from './shops.ts'
+import { ASKING, LONG, ownerOf, type Shop, type ShopName, SHOPS, slugOf } from './shops.ts'
 
 /** A form of the page that is shown, sent with these values. */
 export interface Sent {
@@ -53,6 +53,9 @@ const run = (name: keyof Made['runs'], shop: ShopName): State => ({
 const secured = { as: SECURED }
 const SECOND_FACTOR = '/account/second-factor'
 const POLICY = '/s/acme-print/settings/second-factor'
+/** A manager without an app, whom the shop asks for one soon. */
+const asked = { as: 'sixty@states.test', in: ASKING }
+const ASKED_POLICY = shopPath(ASKING, '/settings/second-factor')
 const ofFactor =
   (what: string) =>
   ({ factor }: Made) =>
@@ -219,6 +222,7 @@ const OWN: Readonly<Record<string, readonly State[]>> = {
     { name: 'many', as: ownerOf('many'), at: open('/account/sessions') },
   ],
   '/s/{slug}': [
+    { name: 'asks for a second step', ...asked, at: () => shopPath(ASKING) },
     { name: 'few permissions', as: 'viewer@ordinary.test', at: here('') },
     { name: 'other shop', as: 'two@states.test', in: slugOf('empty'), at: here(''), status: 409 },
   ],
@@ -356,6 +360,12 @@ const OWN: Readonly<Record<string, readonly State[]>> = {
   '/s/{slug}/settings/second-factor': [
     { name: 'of somebody with an app', ...secured, at: open(POLICY) },
     { name: 'open too long', ...secured, at: open(POLICY), sends: old(POLICY) },
+    {
+      name: 'of somebody without an app, refused',
+      ...asked,
+      at: open(ASKED_POLICY),
+      sends: sent(ASKED_POLICY, { require: 'everyone' }),
+    },
   ],
   '/s/{slug}/audit-log': [
     { name: 'refused', ...owner, at: here('/audit-log?from=1700-01-01'), status: 422 },

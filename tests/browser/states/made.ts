@@ -4,7 +4,7 @@ import type { StackInfo } from '#infra/local/stack.ts'
 import { createClient, ProblemError } from '#shared/client/client.ts'
 import { linkIn, mailTo } from '../mailbox.ts'
 import { signInByApi } from './people.ts'
-import { addMember, addRun, LONG, makeShops, ownerOf, type Shop, type ShopName, slugOf } from './shops.ts'
+import { addMember, addRun, ASKING, LONG, makeShops, ownerOf, type Shop, type ShopName, slugOf } from './shops.ts'
 
 /** What the states name in their addresses. */
 export interface Made {
@@ -73,6 +73,7 @@ async function makePeople(sql: postgres.Sql): Promise<void> {
     select 'shop-' || n, (array['Blue Mesa Graphics', 'Harbor Embroidery', 'Ünal Stickerei'])[1 + n % 3] || ' ' || n,
            case when n % 20 = 0 then 'suspended' when n % 7 = 0 then 'past_due' else 'active' end, case when n % 20 = 0 then now() end
       from generate_series(1, ${SHOPS_OF_ONE}::int) n`
+  await sql`update app.tenants set second_factor_managers_from = now() + interval '9 days' where slug = ${ASKING}`
   const join = (email: string, slugs: readonly string[], role: string) => sql`
     insert into app.memberships (tenant_id, user_id, role_id, accepted_at, selected_at)
     select t.id, u.id, r.id, now(), case when t.slug in ('shop-3', 'shop-8', 'shop-41') then now() end

@@ -31,6 +31,9 @@ export const LONG = {
   number: '00001234-ABCDEFGHIJKLMNOPQRSTUVWXYZ-00001234-ABCDEFGHIJKLMNO',
 } as const
 
+/** The shop that asks its managers for a second step from a day on. */
+export const ASKING = 'shop-8'
+
 const NAMES: Readonly<Record<ShopName, string>> = {
   ordinary: 'Harbor Print',
   empty: 'Fresh Ink',
