@@ -1,4 +1,4 @@
-import { createPublicKey } from 'node:crypto'
+import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto'
 import type { RelyingParty } from '#shared/base/relying-party.ts'
 import type { Assertion, Registration } from '#shared/factor/credential.ts'
 
@@ -72,14 +72,26 @@ function jwkOf(key: CoseKey) {
   return null
 }
 
-/** Returns the algorithm of a COSE key, or null for a key that no passkey of ours has. Throws for a point beside its curve. */
-function algorithmOf({ decodeCredentialPublicKey }: Library, publicKey: Uint8Array): number | null {
+interface PasskeyKey {
+  readonly algorithm: number
+  readonly key: KeyObject
+}
+
+/** Returns the key of a COSE key, or null for one that no passkey of ours has. Throws for a point beside its curve. */
+function keyOf({ decodeCredentialPublicKey }: Library, publicKey: Uint8Array): PasskeyKey | null {
   if (publicKey.length > MAX_KEY_BYTES) return null
   const key: CoseKey = decodeCredentialPublicKey(new Uint8Array(publicKey))
   const jwk = jwkOf(key)
   if (jwk === null) return null
-  createPublicKey({ key: jwk, format: 'jwk' })
-  return Number(key.get(3))
+  return { algorithm: Number(key.get(3)), key: createPublicKey({ key: jwk, format: 'jwk' }) }
+}
+
+/** Returns whether the key signed the answer. The library takes a signature with bytes after it; OpenSSL does not. */
+function isSigned({ algorithm, key }: PasskeyKey, { response }: Assertion): boolean {
+  const bytes = (text: string) => Buffer.from(text, 'base64url')
+  const clientHash = hash('sha256', bytes(response.clientDataJSON), 'buffer')
+  const signed = Buffer.concat([bytes(response.authenticatorData), clientHash])
+  return verify(algorithm === -8 ? null : 'sha256', signed, key, bytes(response.signature))
 }
 
 /** Returns whether it needs no certificate. The library asks the addresses in certificates for revocations. */
@@ -98,7 +110,8 @@ export async function verifyAssertion(
 ): Promise<Verified | null> {
   const library = await load()
   return refusing(async () => {
-    if (!isTopLevel(credential.response.clientDataJSON) || algorithmOf(library, publicKey) === null) return null
+    const key = keyOf(library, publicKey)
+    if (key === null || !isTopLevel(credential.response.clientDataJSON) || !isSigned(key, credential)) return null
     const { userHandle: _checked, ...response } = credential.response
     const { verified, authenticationInfo } = await library.verifyAuthenticationResponse({
       response: { ...credential, response, clientExtensionResults: {} },
@@ -139,13 +152,13 @@ export async function verifyRegistration(
       supportedAlgorithmIDs: [...ALGORITHMS],
     })
     if (!verified || made === undefined || !made.userVerified) return null
-    const algorithm = algorithmOf(library, made.credential.publicKey)
+    const key = keyOf(library, made.credential.publicKey)
     const credentialId = Buffer.from(made.credential.id, 'base64url')
-    if (algorithm === null || !credentialId.equals(Buffer.from(credential.id, 'base64url'))) return null
+    if (key === null || !credentialId.equals(Buffer.from(credential.id, 'base64url'))) return null
     return {
       credentialId,
       publicKey: Buffer.from(made.credential.publicKey),
-      algorithm,
+      algorithm: key.algorithm,
       aaguid: made.aaguid,
       signCount: made.credential.counter,
       backupEligible: made.credentialDeviceType === 'multiDevice',

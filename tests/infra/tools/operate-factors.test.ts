@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { keyIdOf } from '#shared/factor/factor-key.ts'
 import { codeNow, finish, forgetStep, newFactorUser, openSignIn } from '#tests/support/factor.ts'
+import { newPasskeyUser, signInBy } from '#tests/support/passkey.ts'
 import { FACTOR_KEY } from '#tests/support/settings.ts'
 import { useOperator } from './operator-commands.ts'
 
@@ -22,8 +23,9 @@ it('shows the second factor of a user without any secret', async () => {
   expect(await command('show-second-factor', 'nobody@nowhere.test')).toMatchObject({ code: 1 })
 })
 
-it('seals apps with the next key, after which the previous one may go, and lists those that no key opens', async () => {
+it('seals factors with the next key, after which the previous one may go, and lists those that no key opens', async () => {
   const [user, broken] = [await newFactorUser(service), await newFactorUser(service)]
+  const holder = await newPasskeyUser(service)
   await service.sql`update app.factors set key_id = gen_random_uuid() where user_id = ${broken.id}`
   const [before] =
     await service.sql`select sealed_secret, last_step, witness_hash from app.factors where user_id = ${user.id}`
@@ -35,12 +37,17 @@ it('seals apps with the next key, after which the previous one may go, and lists
   const [after] =
     await service.sql`select key_id, sealed_secret, last_step, witness_hash from app.factors where user_id = ${user.id}`
   expect(after).toMatchObject({ key_id: keyIdOf(NEXT_KEY), last_step: before?.['last_step'] })
+  const ofPasskey = () => service.sql`select key_id, witness_hash from app.factors where id = ${holder.passkeyId}`
+  const [moved] = await ofPasskey()
+  expect(moved).toMatchObject({ key_id: keyIdOf(NEXT_KEY) })
   // With the next key alone it opens, and the way back opens it with the first again.
   Object.assign(factorKeys, { factorKey: FACTOR_KEY, factorKeyPrevious: NEXT_KEY })
   expect(JSON.parse((await command('reseal-factors', '--json')).stdout).done.unopened).toEqual([broken.id])
+  expect(await ofPasskey()).not.toEqual([moved])
   await forgetStep(service, user.id)
   const finished = await finish(service, await openSignIn(service, user.email), { code: codeNow(user.secret) })
   expect(finished.status).toBe(200)
+  expect((await signInBy(service, holder.authenticator)).status).toBe(200)
 })
 
 it('ends the recovery codes of before a time, mails each user and leaves an entry; later codes work', async () => {
