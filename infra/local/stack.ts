@@ -134,9 +134,11 @@ export async function startStack(options: {
     const web = opened(
       await serveFrontEnd(options.webPort, site.pages, (event, timeoutMs) => invokeWeb(event, timeoutMs)),
     )
-    const problemBaseUrl = settings['PROBLEM_BASE_URL'] === undefined ? `${web.url}/problems` : config.problemBaseUrl
+    // Browsers make passkeys for a name, and not for an IP address.
+    const webUrl = web.url.replace('127.0.0.1', 'localhost')
+    const problemBaseUrl = settings['PROBLEM_BASE_URL'] === undefined ? `${webUrl}/problems` : config.problemBaseUrl
     const functionEnv = {
-      WEB_BASE_URL: web.url,
+      WEB_BASE_URL: webUrl,
       PROBLEM_BASE_URL: problemBaseUrl,
       VENDOR_URLS: JSON.stringify(vendors.urls),
       VAULT_KEY_ID: await kms.keyArn('alias/tenantry-vault'),
@@ -176,7 +178,7 @@ export async function startStack(options: {
     return {
       info: {
         gateway_url: gateway.url,
-        web_url: web.url,
+        web_url: webUrl,
         mailbox_url: mailbox.url,
         events_url: eventBridge.receivedUrl,
         database_url: databaseUrl,
