@@ -1,10 +1,9 @@
-import { createRequire } from 'node:module'
-import { readFileSync } from 'node:fs'
 import { HtmlValidate } from 'html-validate'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { pageFinder } from '#web/http/find-pages.ts'
 import { PAGES } from '#web/http/pages.ts'
+import { axeOf } from './axe.ts'
 import { launchChromium, openWindow } from './chromium.ts'
 import { type ListedState, statesOf } from './states/list.ts'
 import { make, type Made } from './states/made.ts'
@@ -12,14 +11,10 @@ import { sessions } from './states/people.ts'
 import { visit } from './states/visit.ts'
 
 const stack = inject('stack')
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const validator = new HtmlValidate({
   extends: ['html-validate:standard'],
   rules: { 'no-inline-style': 'error', 'no-trailing-whitespace': 'off', 'long-title': 'off' },
 })
-
-/** The violations that axe finds on the page that is shown, as text. */
-declare const axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> }
 
 let chromium: Browser
 let made: Made
@@ -70,13 +65,6 @@ const find = pageFinder(PAGES)
 const pathOf = (page: Page) => find(new URL(page.url()).pathname)?.pages[0]?.path
 
 const expectedStatus = ({ status, sends }: ListedState): number => status ?? (sends === undefined ? 200 : 422)
-
-async function axeOf(page: Page): Promise<string[]> {
-  const { violations } = await page.evaluate<Awaited<ReturnType<typeof axe.run>>>(
-    `${AXE}; axe.run({ resultTypes: ['violations'] })`,
-  )
-  return violations.map(({ id, nodes }) => `axe ${id}: ${nodes.map(({ html }) => html).join(' ')}`)
-}
 
 async function markupOf(html: string): Promise<string[]> {
   const { results } = await validator.validateString(html)

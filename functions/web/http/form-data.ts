@@ -3,7 +3,15 @@ import { fieldsOf } from '#shared/http/form.ts'
 import { notFound } from '#shared/base/problem.ts'
 import type { Page } from '#web/http/page.ts'
 import type { WebState } from '#web/http/request.ts'
-import { CODE_FIELDS, CSRF_FIELD, LINK_FIELD, ONCE_FIELD, PERSON_FIELD, SECRET_FIELDS } from '#web/view/form.ts'
+import {
+  CODE_FIELDS,
+  CSRF_FIELD,
+  LINK_FIELD,
+  ONCE_FIELD,
+  PASSKEY_FIELDS,
+  PERSON_FIELD,
+  SECRET_FIELDS,
+} from '#web/view/form.ts'
 
 /** Returns the parsed query of a page, or null if it has none. Throws the 404 of a page. */
 export function parseQuery({ query }: Page, state: WebState): unknown {
@@ -20,6 +28,7 @@ const NOT_TYPED: ReadonlySet<string> = new Set([
   ONCE_FIELD,
   ...SECRET_FIELDS,
   ...CODE_FIELDS,
+  ...PASSKEY_FIELDS,
 ])
 
 /** Returns what the form of a page says by field, without secrets and without the fields that bind it. */

@@ -48,3 +48,11 @@ export const PAGE_HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
   'permissions-policy': FEATURES.map((feature) => `${feature}=()`).join(', '),
 } as const
+
+/** The headers of a page on which a passkey is made or used. */
+export const PASSKEY_HEADERS = {
+  'content-security-policy': `${SCRIPT_POLICY}; require-trusted-types-for 'script'; trusted-types 'none'`,
+  'permissions-policy': FEATURES.map((feature) =>
+    feature.startsWith('publickey-credentials-') ? `${feature}=(self)` : `${feature}=()`,
+  ).join(', '),
+} as const

@@ -13,6 +13,8 @@ export type OwedFactor = Extract<ReplyOf<'POST /v1/auth/login'>, { readonly seco
 export interface OpenSignIn {
   readonly token: string
   readonly email: string
+  /** Whether the person has an authenticator app, whose codes are taken. */
+  readonly hasApp: boolean
   /** The field by which its forms name it: another tab may begin another sign-in. */
   readonly field: string
 }

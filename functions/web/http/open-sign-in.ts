@@ -5,7 +5,8 @@ import type { OpenSignIn, OwedFactor } from '#web/http/me.ts'
 import { given, type WebState } from '#web/http/request.ts'
 import { seal, unseal } from '#web/http/sealed.ts'
 
-const Kept = v.object({ token: v.string(), email: v.string() })
+// An earlier release kept no `hasApp`.
+const Kept = v.object({ token: v.string(), email: v.string(), hasApp: v.optional(v.boolean(), true) })
 const PURPOSE = 'sign-in'
 
 /** Returns the open sign-in of the browser, or null. */
@@ -15,15 +16,16 @@ export function openSignInOf(state: WebState): OpenSignIn | null {
   const { webKey } = given(state.runtime)
   const kept = v.safeParse(Kept, unseal(webKey, PURPOSE, sealed))
   if (!kept.success) return null
-  const { token, email } = kept.output
-  return { token, email, field: linkField(webKey, state.formSecret, { route: PURPOSE, token }) }
+  const { token } = kept.output
+  return { ...kept.output, field: linkField(webKey, state.formSecret, { route: PURPOSE, token }) }
 }
 
 /** Keeps an open sign-in, and returns the address of the page that asks for the factor. */
 export function keepOpenSignIn(state: WebState, owed: OwedFactor, email: string): string {
-  const kept = { token: owed.sign_in_token, email }
+  const hasApp = owed.methods.includes('totp')
+  const kept = { token: owed.sign_in_token, email, hasApp }
   state.setCookies.push(setCookie('signIn', seal(given(state.runtime).webKey, PURPOSE, kept)))
-  return owed.methods.includes('totp') ? '/sign-in/second-factor' : '/sign-in/recovery-code'
+  return hasApp ? '/sign-in/second-factor' : '/sign-in/recovery-code'
 }
 
 export const forgetOpenSignIn = (): string => deleteCookie('signIn')

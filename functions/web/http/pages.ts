@@ -10,7 +10,7 @@ import { showProblem } from '#web/pages/problem.ts'
 import { resetPassword, showResetPassword } from '#web/pages/reset-password.ts'
 import { chooseShop, listShops } from '#web/pages/shops.ts'
 import { askCode, askRecoveryCode, finishByCode, finishByRecoveryCode } from '#web/pages/sign-in-second-factor.ts'
-import { showSignIn, signIn } from '#web/pages/sign-in.ts'
+import { showSignIn, signIn, signInByPasskey } from '#web/pages/sign-in.ts'
 import { signOut } from '#web/pages/sign-out.ts'
 import { askKeyName, confirmKeyRevocation, listKeys, renameKey, revokeKey } from '#web/pages/api-keys/keys.ts'
 import { askRotation, createKey, newKey, rotateKey } from '#web/pages/api-keys/new-secret.ts'
@@ -31,6 +31,7 @@ import { changeLanguage, changePassword, showAccount } from '#web/pages/account/
 import { endOtherSessions, endSession, listSessions } from '#web/pages/account/sessions.ts'
 import { addApp, sendSetupCode, showApp } from '#web/pages/account/app.ts'
 import { askProof, giveProof } from '#web/pages/account/confirm.ts'
+import { addPasskey, showPasskey, startPasskey } from '#web/pages/account/passkey.ts'
 import { renewRecoveryCodes, showRecoveryCodes } from '#web/pages/account/recovery-codes.ts'
 import {
   askName,
@@ -68,6 +69,7 @@ export const PAGES: readonly Page[] = [
   home,
   showSignIn,
   signIn,
+  signInByPasskey,
   askCode,
   finishByCode,
   askRecoveryCode,
@@ -149,6 +151,9 @@ export const PAGES: readonly Page[] = [
   showApp,
   addApp,
   sendSetupCode,
+  showPasskey,
+  startPasskey,
+  addPasskey,
   showRecoveryCodes,
   renewRecoveryCodes,
   askName,

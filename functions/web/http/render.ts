@@ -5,7 +5,7 @@ import { boundFields, formPages } from '#web/http/bound-fields.ts'
 import { returnAddress } from '#web/http/form-address.ts'
 import { proofOf } from '#web/http/me.ts'
 import { ownAddress } from '#web/http/next.ts'
-import { SCRIPT_POLICY } from '#web/http/headers.ts'
+import { PASSKEY_HEADERS, SCRIPT_POLICY } from '#web/http/headers.ts'
 import { destinationsOf } from '#web/http/navigation.ts'
 import { keepNotice, takeNotice } from '#web/http/notices.ts'
 import type { Page } from '#web/http/page.ts'
@@ -21,6 +21,9 @@ import type { Refusal, Ui } from '#web/view/ui.ts'
 export type MakeUi = (state: WebState, refusal?: Refusal | null) => Ui
 
 const WITH_SCRIPT = { 'content-security-policy': SCRIPT_POLICY }
+
+const policyOf = ({ needs }: Ui): Readonly<Record<string, string>> =>
+  needs.passkey !== null ? PASSKEY_HEADERS : needs.script ? WITH_SCRIPT : {}
 
 /** Returns the response that a reply becomes. */
 export type Render = (state: WebState, reply: PageReply | ((ui: Ui) => PageReply), ui?: Ui) => ProxyResult
@@ -54,7 +57,7 @@ export function renderer(pages: readonly Page[], config: Config): { makeUi: Make
     },
     ownAddress: own,
     wanted: own(state.query.get('next') ?? state.form?.get('next') ?? refusal?.values['next'] ?? ''),
-    needs: { script: false, proof: false },
+    needs: { script: false, proof: false, passkey: null },
     refusal: refusal ?? null,
   })
   const render: Render = (state, given, ui = makeUi(state)) => {
@@ -71,7 +74,7 @@ export function renderer(pages: readonly Page[], config: Config): { makeUi: Make
         state.setCookies.push(setCookie('form', state.formSecret))
         return {
           statusCode: reply.status,
-          headers: { 'content-type': 'text/html; charset=utf-8', ...(ui.needs.script ? WITH_SCRIPT : {}), ...headers },
+          headers: { 'content-type': 'text/html; charset=utf-8', ...policyOf(ui), ...headers },
           body: layout(ui, reply, { notice: takeNotice(state), here: here(state) }),
         }
     }

@@ -3,6 +3,7 @@ import { ProblemError } from '#shared/client/client.ts'
 import { STEP_UP } from '#shared/client/step-up.ts'
 import { type Me, type Proof, proofOf } from '#web/http/me.ts'
 import type { Page } from '#web/http/page.ts'
+import { assertionOf } from '#web/http/passkey.ts'
 import { ProofRefused } from '#web/http/refusal.ts'
 import { given, type WebState } from '#web/http/request.ts'
 import { takeToken } from '#web/http/session-token.ts'
@@ -29,6 +30,7 @@ const FIELDS = [
   ['proof_code', 'code'],
   ['proof_recovery_code', 'recovery_code'],
   ['proof_password', 'password'],
+  ['proof_credential', 'credential'],
 ] as const
 
 /**
@@ -39,11 +41,10 @@ export async function stepUpBy(state: WebState, config: Config): Promise<void> {
   const sent = FIELDS.find(([field]) => (state.form?.get(field) ?? '').trim() !== '')
   if (sent === undefined || owedProof(given(state.matched).page, state.session, config) === null) return
   const [field, name] = sent
+  const text = state.form?.get(field) ?? ''
+  const proof = name === 'credential' ? { credential: assertionOf(text, TEXTS[state.language]) } : { [name]: text }
   try {
-    takeToken(
-      state,
-      await given(state.call)('POST /v1/auth/step-up', { body: { [name]: state.form?.get(field) ?? '' } }),
-    )
+    takeToken(state, await given(state.call)('POST /v1/auth/step-up', { body: proof }))
   } catch (error) {
     if (!(error instanceof ProblemError) || error.status !== 422) throw error
     const { secondFactor: texts, fieldErrors } = TEXTS[state.language]
@@ -52,6 +53,7 @@ export async function stepUpBy(state: WebState, config: Config): Promise<void> {
       code: isForm ? texts.codeFormat : fieldErrors['wrong-code'],
       recovery_code: isForm ? texts.recoveryCodeFormat : texts.wrongRecoveryCode,
       password: fieldErrors['wrong-password'],
+      credential: fieldErrors['wrong-passkey'],
     }
     throw new ProofRefused({ field, message: String(messages[name]) })
   }

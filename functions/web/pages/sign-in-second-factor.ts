@@ -1,14 +1,17 @@
 import * as v from 'valibot'
 import { ProblemError } from '#shared/client/client.ts'
+import type { Assertion } from '#shared/factor/credential.ts'
 import { shownEmail } from '#shared/schema/shown-email.ts'
 import { isSame } from '#web/http/csrf.ts'
 import { html } from '#web/http/html.ts'
 import { forgetOpenSignIn } from '#web/http/open-sign-in.ts'
 import { page, type PageContext } from '#web/http/page.ts'
+import { assertionOf, passkeyOptions } from '#web/http/passkey.ts'
 import { NoticeQuery, optional } from '#web/http/query.ts'
-import { FormRefused } from '#web/http/refusal.ts'
+import { FormRefused, fieldMessage } from '#web/http/refusal.ts'
 import { type PageReply, redirect, view } from '#web/http/reply.ts'
 import { field, form } from '#web/view/form.ts'
+import { passkeyForm } from '#web/view/passkey.ts'
 import { withQuery } from '#web/view/parts.ts'
 
 const [CODE, RECOVERY] = ['/sign-in/second-factor', '/sign-in/recovery-code']
@@ -27,10 +30,15 @@ export const askCode = page({
 export const finishByCode = page({
   route: 'POST /sign-in/second-factor',
   access: 'anyone',
-  form: v.object({ code: v.string(), ...Bound }),
+  form: v.object({ code: optional, credential: optional, ...Bound }),
   secrets: ['code'],
   ownTexts: ({ secondFactor }) => ({ code: { 'wrong-format': secondFactor.codeFormat } }),
-  handle: async (context) => finish(context, { code: context.form.code }, '/'),
+  async handle(context) {
+    const { form, t } = context
+    const sent = (form.credential ?? '') !== ''
+    if (!sent && form.code === null) throw new FormRefused(fieldMessage('code', t.fieldErrors.required))
+    return finish(context, sent ? { credential: assertionOf(form.credential, t) } : { code: form.code ?? '' }, '/')
+  },
   again: async (context) => askView(context, context.refusal?.values['next'] ?? null, 'code'),
 })
 
@@ -58,7 +66,7 @@ type Finishing = PageContext<'anyone', unknown, unknown, { sign_in: string | nul
 
 async function finish(
   context: Finishing,
-  proof: { readonly code: string } | { readonly recovery_code: string },
+  proof: { readonly code: string } | { readonly recovery_code: string } | { readonly credential: Assertion },
   home: '/' | null,
 ): Promise<PageReply> {
   const { openSignIn, form, call, ownAddress, languageAtSignIn, takeToken, t } = context
@@ -82,19 +90,23 @@ async function finish(
 const startAgain = (next: string | null): PageReply =>
   redirect(withQuery('/sign-in', { next }), { notice: 'sign-in-expired', cookies: [forgetOpenSignIn()] })
 
-function askView(context: Context, next: string | null, by: 'code' | 'recovery_code'): PageReply {
+async function askView(context: Context, next: string | null, by: 'code' | 'recovery_code'): Promise<PageReply> {
   const { openSignIn, t, ownAddress } = context
   const address = ownAddress(next ?? '')
   if (openSignIn === null) return redirect(withQuery('/sign-in', { next: address }))
   const { secondFactor: texts, signIn } = t
-  const [email, isCode] = [shownEmail(openSignIn.email), by === 'code']
+  const options = await passkeyOptions(context.call, { sign_in_token: openSignIn.token })
+  const hidden = { sign_in: openSignIn.field, ...(address === null ? {} : { next: address }) }
+  const { hasApp } = openSignIn
+  const [email, isCode] = [shownEmail(openSignIn.email), hasApp && by === 'code']
   const link = (to: string, label: string) => html`<p><a href="${withQuery(to, { next: address })}">${label}</a></p>`
   return view({
-    title: isCode ? texts.codeTitle : texts.recoveryTitle,
+    title: isCode ? texts.codeTitle : hasApp ? texts.recoveryTitle : texts.confirm,
     content: html`<p class="prose">${isCode ? texts.codeText(email) : texts.recoveryText(email)}</p>
+${options !== null && passkeyForm(context, { to: CODE, hidden, options, submit: texts.usePasskey })}
 ${form(context, {
   to: isCode ? CODE : RECOVERY,
-  hidden: { sign_in: openSignIn.field, ...(address === null ? {} : { next: address }) },
+  hidden,
   fields: isCode
     ? field(context, { name: 'code', label: texts.code, hint: texts.codeHint, autocomplete: 'one-time-code' })
     : field(context, {
@@ -105,7 +117,7 @@ ${form(context, {
       }),
   submit: signIn.submit,
 })}
-${isCode ? link(RECOVERY, texts.useRecoveryCode) : link(CODE, texts.useCode)}
+${isCode ? link(RECOVERY, texts.useRecoveryCode) : hasApp && link(CODE, texts.useCode)}
 ${link('/sign-in', texts.otherAccount)}
 ${!isCode && html`<p class="quiet">${texts.noWay}</p>`}`,
   })

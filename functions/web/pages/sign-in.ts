@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { ProblemError } from '#shared/client/client.ts'
+import { type Client, ProblemError } from '#shared/client/client.ts'
 import { html } from '#web/http/html.ts'
 import { isNotice } from '#web/http/notices.ts'
 import { page } from '#web/http/page.ts'
@@ -7,7 +7,9 @@ import { NoticeQuery, optional } from '#web/http/query.ts'
 import { FormRefused } from '#web/http/refusal.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import { goOn } from '#web/pages/sign-in-with.ts'
+import { assertionOf, passkeyOptions, passkeyRefused } from '#web/http/passkey.ts'
 import { field, form } from '#web/view/form.ts'
+import { passkeyForm } from '#web/view/passkey.ts'
 import type { Ui } from '#web/view/ui.ts'
 
 export const showSignIn = page({
@@ -42,7 +44,26 @@ export const signIn = page({
   again: async (context) => signInView(context, context.refusal?.values['next'] ?? null),
 })
 
-function signInView(ui: Ui, next: string | null): View {
+/** Signs in by a passkey, which the script has asked. */
+export const signInByPasskey = page({
+  route: 'POST /sign-in/passkey',
+  access: 'anyone',
+  form: v.object({ credential: v.string(), next: optional }),
+  formAt: '/sign-in',
+  async handle({ form, call, ownAddress, takeToken, languageAtSignIn, t }) {
+    const body = { credential: assertionOf(form.credential, t) }
+    const reply = await call('POST /v1/auth/login/passkey', { body }).catch((error: unknown) => {
+      if (error instanceof ProblemError && error.status === 401) throw passkeyRefused(t)
+      throw error
+    })
+    takeToken(reply)
+    return redirect(ownAddress(form.next ?? '') ?? '/', { cookies: languageAtSignIn })
+  },
+  again: async (context) => signInView(context, context.refusal?.values['next'] ?? null),
+})
+
+async function signInView(ui: Ui & { readonly call: Client['call'] }, next: string | null): Promise<View> {
+  const options = await passkeyOptions(ui.call, {})
   const { signIn: texts } = ui.t
   const address = ui.ownAddress(next ?? '')
   return view({
@@ -51,11 +72,26 @@ function signInView(ui: Ui, next: string | null): View {
       to: '/sign-in',
       hidden: address === null ? {} : { next: address },
       fields: [
-        field(ui, { name: 'email', label: texts.email, type: 'email', autocomplete: 'username' }),
+        field(ui, {
+          name: 'email',
+          label: texts.email,
+          type: 'email',
+          autocomplete: options === null ? 'username' : 'username webauthn',
+        }),
         field(ui, { name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password' }),
       ],
       submit: texts.submit,
     })}
+${
+  options !== null &&
+  passkeyForm(ui, {
+    to: '/sign-in/passkey',
+    hidden: address === null ? {} : { next: address },
+    options,
+    submit: ui.t.secondFactor.usePasskey,
+    autofill: true,
+  })
+}
 <p><a href="/forgot-password">${texts.forgot}</a></p>
 <p class="quiet">${texts.noAccount}</p>`,
   })

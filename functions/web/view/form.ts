@@ -21,6 +21,8 @@ export const SECRET_FIELDS = [
 ] as const
 /** The fields of codes that work once. They can be read while they are typed, are never filled in, and never kept. */
 export const CODE_FIELDS = ['setup_code', 'recovery_code', 'proof_code', 'proof_recovery_code'] as const
+/** The fields of what a passkey answered. */
+export const PASSKEY_FIELDS = ['credential', 'proof_credential'] as const
 type SecretField = (typeof SECRET_FIELDS)[number]
 
 /** The id of a field, to which the summary of errors links. */
@@ -128,7 +130,15 @@ export const field = (
     readonly readonly?: true
     /** The shortest new password. Password managers read it, and make one that fits. */
     readonly minLength?: number
-    readonly autocomplete: 'one-time-code' | 'username' | 'current-password' | 'new-password' | 'email' | 'name' | 'off'
+    readonly autocomplete:
+      | 'one-time-code'
+      | 'username'
+      | 'username webauthn'
+      | 'current-password'
+      | 'new-password'
+      | 'email'
+      | 'name'
+      | 'off'
   } & (
       | { readonly type?: 'text' | 'email' | 'search' }
       /** `masked` is a secret that is no password of the person: no password manager keeps it, or fills it in. */
@@ -166,8 +176,32 @@ export function proofFields(ui: Ui, to: string): Html | null {
           type: 'password',
           autocomplete: 'current-password',
         })
-      : codeOrRecoveryCode(ui, 'proof_code', 'proof_recovery_code')
+      : html`${
+          ui.needs.passkey === null &&
+          passkeyPart(ui, {
+            name: 'proof_credential',
+            button: html`<button type="button" class="plain">${t.usePasskey}</button>`,
+          })
+        }${codeOrRecoveryCode(ui, 'proof_code', 'proof_recovery_code')}`
   }</fieldset>`
+}
+
+/** The part of a form that the script of view/enhance.ts shows where passkeys work: its button asks for one, and sends the form. */
+export function passkeyPart(
+  ui: Ui,
+  parts: {
+    readonly name: (typeof PASSKEY_FIELDS)[number]
+    readonly above?: Html
+    readonly button: Html
+    readonly back?: string | undefined
+    readonly autofill?: boolean
+  },
+): Html {
+  const { name, above = null, button, back, autofill = false } = parts
+  const { fieldErrors, problems, common } = ui.t
+  return html`<div hidden data-passkey="${name}"${autofill && html` data-autofill`}><input type="hidden" name="${name}">${above}
+<p class="error" role="alert" hidden data-text="${String(fieldErrors['wrong-passkey'])}" data--invalid-state-error="${problems['passkey-exists']}"></p>
+<div class="actions">${button}${back !== undefined && html` <a href="${back}">${common.cancel}</a>`}</div></div>`
 }
 
 /** A code of the authenticator app, or a recovery code instead. */

@@ -40,7 +40,7 @@ export function layout(
 <link rel="icon" href="${ICON_FILE.path}" type="image/svg+xml">
 ${
   ui.needs.script &&
-  html`<script src="${ENHANCE_FILE.path}" data-working="${t.common.working}" defer></script>
+  html`<script src="${ENHANCE_FILE.path}" data-working="${t.common.working}"${ui.needs.passkey !== null && html` data-passkey="${JSON.stringify(ui.needs.passkey)}"`} defer></script>
 `
 }</head>
 <body>

@@ -32,8 +32,11 @@ export interface Ui {
   readonly ownAddress: (text: string) => string | null
   /** The page of ours that the person wanted before this one, from the field `next` of the query or of the form. Null for any other text. */
   readonly wanted: string | null
-  /** What the page turned out to need. A form that people fill in loads the script. The first form that owes a proof has the fields of it. */
-  readonly needs: { script: boolean; proof: boolean }
+  /**
+   * What the page turned out to need. A form that people fill in loads the script. The first form that owes a proof has the fields of it.
+   * `passkey`: the options with which the script asks for one.
+   */
+  readonly needs: { script: boolean; proof: boolean; passkey: object | null }
   /** Why the form is shown again, and what the person typed. */
   readonly refusal: Refusal | null
 }

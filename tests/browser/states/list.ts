@@ -81,6 +81,12 @@ const OWN: Readonly<Record<string, readonly State[]>> = {
       before: lock,
     },
     { name: 'open too long', as: null, at: open('/sign-in'), sends: old('/sign-in') },
+    {
+      name: 'passkey refused',
+      as: null,
+      at: open('/sign-in'),
+      sends: sent('/sign-in/passkey', { credential: '{}' }),
+    },
     { name: 'language, open too long', as: null, at: open('/sign-in'), sends: old('/language') },
     { name: 'unknown page', as: null, at: open('/nowhere'), status: 404 },
   ],
@@ -194,6 +200,15 @@ const OWN: Readonly<Record<string, readonly State[]>> = {
       ...secured,
       at: open(`${SECOND_FACTOR}/app`),
       sends: sent(`${SECOND_FACTOR}/app`, { code: '12' }),
+    },
+  ],
+  [`${SECOND_FACTOR}/passkey`]: [
+    { name: 'first', ...secured, at: open(`${SECOND_FACTOR}/passkey`) },
+    {
+      name: 'refused',
+      ...secured,
+      at: open(`${SECOND_FACTOR}/passkey`),
+      sends: sent(`${SECOND_FACTOR}/passkey`, { name: '', credential: '{}' }),
     },
   ],
   [`${SECOND_FACTOR}/recovery-codes`]: [

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { encodeSession, SESSION_HEADER } from '#shared/identity/session-header.ts'
 import { COOKIES } from '#web/http/cookies.ts'
 import { needsSession } from '#web/http/csrf.ts'
-import { PAGE_HEADERS, SCRIPT_POLICY } from '#web/http/headers.ts'
+import { PAGE_HEADERS, PASSKEY_HEADERS, SCRIPT_POLICY } from '#web/http/headers.ts'
 import type { Page } from '#web/http/page.ts'
 import { PAGES } from '#web/http/pages.ts'
 import { text } from '#web/http/reply.ts'
@@ -126,7 +126,11 @@ const send = (browser: Browser, page: Page, fields: [string, string][], headers:
   browser.post(addressOf(page), fields, headers)
 
 function expectHeaders({ headers, cookies, body }: PageAnswer, cache = 'no-store'): void {
-  const policy = body.includes('<form class="form"') ? { 'content-security-policy': SCRIPT_POLICY } : {}
+  const policy = !body.includes('<form class="form"')
+    ? {}
+    : / data-passkey="[^"]+" defer>/.test(body)
+      ? PASSKEY_HEADERS
+      : { 'content-security-policy': SCRIPT_POLICY }
   for (const [name, value] of Object.entries({ ...PAGE_HEADERS, ...policy }))
     expect(headers.get(name), name).toBe(value)
   expect(headers.get('cache-control')).toBe(cache)
@@ -267,7 +271,7 @@ it.each(views)('%s has the headers of every page, and escapes names', async (_ro
   expectHeaders(answer, isAsset ? 'public, max-age=31536000, immutable' : 'no-store')
   if (!isFile(page))
     expect(answer.body).not.toMatch(
-      /<img|<script(?! src="\/assets\/enhance-\w+\.js" data-working="Working…" defer><\/script>)|style="|javascript:/i,
+      /<img|<script(?! src="\/assets\/enhance-\w+\.js" data-working="Working…"(?: data-passkey="[^"]+")? defer><\/script>)|style="|javascript:/i,
     )
   const token = browser.cookies.get(COOKIES.session.name) ?? ''
   expect(answer.body + JSON.stringify([...answer.headers])).not.toContain(token)
@@ -276,8 +280,8 @@ it.each(views)('%s has the headers of every page, and escapes names', async (_ro
   expect(answer.body).toMatch(/^<!doctype html>\n<html lang="en">/)
 })
 
-/** Who is removed, and then the API keys that they created. */
-const READS_TWICE = new Set(['/s/{slug}/members/{id}/remove'])
+/** Who is removed, and then the API keys that they created; what a passkey is made with, and the recovery codes. */
+const READS_TWICE = new Set(['/s/{slug}/members/{id}/remove', '/account/second-factor/passkey'])
 
 it.each(ofSession(views).filter(([, page]) => !isFile(page)))(
   '%s escapes each text of the API, in one call of it, and says on a page of a shop from when on it asks for a second step',

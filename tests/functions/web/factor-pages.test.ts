@@ -231,7 +231,7 @@ describe('a person with an app', () => {
     await remove({})
     expect([browser.page.status, browser.page.body.includes('Confirm that it is you')]).toEqual([422, true])
     await remove({ proof_code: codeNow(user.secret) })
-    expect(browser.page.body).toContain('Your password alone signs you in.')
+    expect(browser.page.body).toContain('It was removed.')
     expect(browser.page.body).toContain('Set up an app')
     expect((await login(web.service, user.email)).body.token).toBeDefined()
     const stranger = await newFactorUser(web.service)

@@ -65,7 +65,7 @@ describe('the sign-in', () => {
       await browser.signIn(email, password)
       expect(browser.page.status).toBe(422)
       expect(browser.page.body).toContain('<title>Error: Sign in · Tenantry</title>')
-      expect(browser.page.body).toContain(email === '' ? 'autocomplete="username"' : `value="${email}"`)
+      expect(browser.page.body).toContain(email === '' ? 'autocomplete="username webauthn"' : `value="${email}"`)
       expect(browser.page.body).not.toContain(password === '' ? 'value="">' : password)
       bodies.push(/<div class="summary".*?<\/div>/s.exec(browser.page.body)?.[0] ?? '')
     }

@@ -62,5 +62,5 @@ type Context = PageContext<'session', unknown, unknown, unknown, unknown>
 async function againView(context: Context & { readonly call: Client['call'] }): Promise<View> {
   const draft = await findDraft(context.call)
   const { appView, startOverView } = await views()
-  return draft === null ? startOverView(context) : appView(context, draft)
+  return draft === null ? startOverView(context, 'appTitle') : appView(context, draft)
 }

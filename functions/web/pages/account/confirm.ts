@@ -2,10 +2,12 @@ import * as v from 'valibot'
 import { html } from '#web/http/html.ts'
 import { proofOf } from '#web/http/me.ts'
 import { page, type PageContext } from '#web/http/page.ts'
+import { assertionOf, passkeyOptions } from '#web/http/passkey.ts'
 import { optional } from '#web/http/query.ts'
 import { FormRefused, fieldMessage } from '#web/http/refusal.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import { codeOrRecoveryCode, field, form } from '#web/view/form.ts'
+import { passkeyForm } from '#web/view/passkey.ts'
 
 export const askProof = page({
   route: 'GET /account/confirm',
@@ -18,7 +20,7 @@ export const askProof = page({
 export const giveProof = page({
   route: 'POST /account/confirm',
   access: 'session',
-  form: v.object({ code: optional, recovery_code: optional, password: optional, next: optional }),
+  form: v.object({ code: optional, recovery_code: optional, password: optional, credential: optional, next: optional }),
   secrets: ['code'],
   ownTexts: ({ secondFactor: t }) => ({
     code: { 'wrong-format': t.codeFormat },
@@ -27,22 +29,30 @@ export const giveProof = page({
   async handle({ form: { next, ...proofs }, session, call, takeToken, ownAddress, t }) {
     const proof = Object.entries(proofs).find(([, value]) => (value ?? '').trim() !== '')
     if (proof === undefined) throw new FormRefused(fieldMessage(proofOf(session), t.fieldErrors.required))
-    takeToken(await call('POST /v1/auth/step-up', { body: Object.fromEntries([proof]) }))
+    const [name, sent] = proof
+    const body = name === 'credential' ? { credential: assertionOf(sent, t) } : { [name]: sent }
+    takeToken(await call('POST /v1/auth/step-up', { body }))
     return redirect(ownAddress(next ?? '') ?? '/account/second-factor')
   },
   again: async (context) => proofView(context, context.refusal?.values['next'] ?? null),
 })
 
-function proofView(context: PageContext<'session', unknown, unknown, unknown, unknown>, next: string | null): View {
-  const { session, ownAddress } = context
+async function proofView(
+  context: PageContext<'session', unknown, unknown, unknown, unknown>,
+  next: string | null,
+): Promise<View> {
+  const { session, ownAddress, call } = context
+  const options = proofOf(session) === 'password' ? null : await passkeyOptions(call, 'step-up')
   const { secondFactor: t } = context.t
   const address = ownAddress(next ?? '')
+  const hidden: Readonly<Record<string, string>> = address === null ? {} : { next: address }
   return view({
     title: t.confirm,
     content: html`<p class="prose">${t.confirmText}</p>
+${options !== null && passkeyForm(context, { to: '/account/confirm', hidden, options, submit: t.usePasskey })}
 ${form(context, {
   to: '/account/confirm',
-  hidden: address === null ? {} : { next: address },
+  hidden,
   fields:
     proofOf(session) === 'password'
       ? field(context, {

@@ -26,8 +26,8 @@ export function factorsView(context: Ui, { data, recovery_codes: codes, required
   const isOn = data.length > 0
   // Who is in no shop yet may have come because one asks for the second step.
   const address = context.wanted ?? (context.session?.tenant === null ? '/shops' : null)
-  const start = (submit: string) =>
-    form(context, { to: `${BASE}/start`, hidden: present({ next: context.wanted }), fields: null, submit })
+  const start = (submit: string, to = `${BASE}/start`) =>
+    form(context, { to, hidden: present({ next: context.wanted }), fields: null, submit })
   return view({
     title: context.t.secondFactor.title,
     content: html`${reset !== null && html`<p class="prose"><strong>${reset.effective_at === null ? t.resetWaits : t.resetOpen(absolute(context, reset.effective_at))}</strong> ${t.resetStop}</p>`}
@@ -35,6 +35,7 @@ ${codes !== null && html`<p>${badge(t.codesLeft(codes.left), codes.left > FEW_CO
 ${isOn && address !== null && html`<p><a class="button" href="${address}">${t.goOn}</a></p>`}
 <p class="prose">${t.why}</p>
 ${isOn ? apps(context, data) : html`<p class="prose">${t.apps}</p>${start(t.setUp)}`}
+<h2>${t.passkeys}</h2><p class="prose">${t.passkeyText}</p>${start(t.addPasskey, `${BASE}/passkey/start`)}
 ${
   isOn &&
   html`<h2>${t.newPhone}</h2><p class="prose">${t.newPhoneText}</p>${start(t.setUpNew)}
@@ -52,7 +53,11 @@ function apps(ui: Ui, data: readonly Factor[]): Html {
     {
       caption: t.caption,
       columns: [
-        { head: t.name, cell: (factor) => nameOf(ui, factor) },
+        {
+          head: t.name,
+          cell: (factor) =>
+            html`${nameOf(ui, factor)}${!factor.usable && html`<br><span class="quiet">${t.otherAddress}</span>`}`,
+        },
         { head: t.added, cell: ({ created_at }) => when(ui, created_at) },
         { head: t.lastUsed, cell: ({ last_used_at: at }) => (at === null ? sessions.none : when(ui, at)) },
         {

@@ -14,7 +14,7 @@ const BASE = '/account/second-factor'
 const [APP, CODES] = [`${BASE}/app`, `${BASE}/recovery-codes`]
 
 /** Recovery codes, to be printed or kept. */
-const codeList = (codes: readonly string[]): Html =>
+export const codeList = (codes: readonly string[]): Html =>
   html`<ol class="codes">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ol>`
 
 /** The steps in which an app is set up. */
@@ -61,10 +61,10 @@ ${isFirst && actionButton(context, { to: `${BASE}/setup-code`, hidden, label: t.
   })
 }
 
-/** In the place of the steps, when what the app was set up with is too old or belongs to another session. */
-export const startOverView = (ui: Ui): View =>
+/** In the place of the steps, when what the factor is set up with is too old or belongs to another session. */
+export const startOverView = (ui: Ui, what: 'appTitle' | 'passkeyTitle'): View =>
   view({
-    title: setUp[ui.language].appTitle,
+    title: setUp[ui.language][what],
     content: html`<p class="prose">${ui.t.secondFactor.notices['draft-expired']}</p><p><a href="${withQuery(BASE, { next: ui.wanted })}">${ui.t.secondFactor.title}</a></p>`,
   })
 

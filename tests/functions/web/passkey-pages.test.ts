@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { COOKIES } from '#web/http/cookies.ts'
+import { Authenticator } from '#tests/support/authenticator.ts'
+import { newFactorUser, newUser } from '#tests/support/factor.ts'
+import { mintSession } from '#tests/support/minted-session.ts'
+import { type Browser, startWeb, type TestWeb, WEB_ORIGIN } from '#tests/support/web.ts'
+
+let web: TestWeb
+beforeAll(async () => {
+  web = await startWeb()
+})
+afterAll(() => web.close())
+
+const BASE = '/account/second-factor'
+const WRONG = 'The passkey did not work. Try again, or use a code.'
+
+/** What the page gives its script to ask a passkey with. */
+function optionsOn({ page }: Browser) {
+  const [, options] = /<script [^>]* data-passkey="([^"]*)" defer>/.exec(page.body) ?? []
+  return options === undefined ? null : JSON.parse(options.replaceAll('&quot;', '"'))
+}
+
+/** What the script puts into the field. */
+const answerOn = (browser: Browser, by: Authenticator, lie = {}): string =>
+  JSON.stringify(by.get(optionsOn(browser), lie))
+
+/** A browser with a session that signed in a minute ago, or an hour ago. */
+async function signedIn(email: string, minutes: 1 | 60): Promise<Browser> {
+  const { token, id } = await mintSession(web.service.sql, { email })
+  await web.service.sql`
+    update app.sessions set stepped_up_at = created_at - make_interval(mins => ${minutes}),
+           created_at = created_at - make_interval(mins => ${minutes}),
+           absolute_expires_at = absolute_expires_at - make_interval(mins => ${minutes}),
+           second_factor_at = (select min(created_at) from app.factors where user_id = sessions.user_id) where id = ${id}`
+  const browser = web.browser()
+  browser.cookies.set(COOKIES.session.name, token)
+  return browser
+}
+
+const isLive = async (token = '') => (await web.service.request('GET /v1/auth/session', { token })).status === 200
+
+async function mailedCode(email: string): Promise<string> {
+  await web.service.mail.deliver()
+  return /\b[0-9A-Z]{4}-[0-9A-Z]{4}\b/.exec(web.service.mail.to(email)[0]?.text ?? '')?.[0] ?? ''
+}
+
+/** A person whose only factor is a passkey, which they added on the pages, as a script answers there. */
+async function newPasskeyPerson() {
+  const user = await newUser(web.service)
+  const browser = await signedIn(user.email, 1)
+  await browser.open(BASE)
+  await browser.submit(`${BASE}/passkey/start`)
+  const passkey = new Authenticator({ origin: WEB_ORIGIN })
+  const setup_code = await mailedCode(user.email)
+  const credential = JSON.stringify(passkey.create(optionsOn(browser)))
+  await browser.submit(`${BASE}/passkey`, { name: 'Laptop', credential, setup_code })
+  return { ...user, browser, passkey }
+}
+
+describe('a passkey as the first factor', () => {
+  it('comes with recovery codes and a mailed setup code, which may be entered again', async () => {
+    const user = await newUser(web.service)
+    const other = await mintSession(web.service.sql, { email: user.email })
+    const browser = await signedIn(user.email, 1)
+    const wanted = '/account/sessions'
+    await browser.open(`${BASE}?next=${encodeURIComponent(wanted)}`)
+    await browser.submit(`${BASE}/passkey/start`)
+    expect(browser.page.body.match(/<li><code>/g)).toHaveLength(10)
+    expect(optionsOn(browser)).toMatchObject({ user: { name: user.email }, excludeCredentials: [] })
+    const passkey = new Authenticator({ origin: WEB_ORIGIN })
+    const fields = { name: 'Laptop', credential: JSON.stringify(passkey.create(optionsOn(browser))) }
+    await browser.submit(`${BASE}/passkey`, { ...fields, setup_code: '0000-0000' })
+    expect(browser.page.status).toBe(422)
+    expect(browser.page.body).toContain('That is not the code from our mail, or it is too old.')
+    expect(browser.page.body).not.toContain(passkey.id)
+    const again = { ...fields, credential: JSON.stringify(passkey.create(optionsOn(browser))) }
+    await browser.submit(`${BASE}/passkey`, { ...again, setup_code: await mailedCode(user.email) })
+    expect(browser.page.body).toContain('The passkey was added.')
+    expect(browser.page.body).toContain('Laptop')
+    expect(browser.page.body).toContain('10 recovery codes are left.')
+    expect(browser.page.body).toContain(`href="${wanted}"`)
+    expect(await isLive(other.token)).toBe(false)
+    expect(await isLive(browser.cookies.get(COOKIES.session.name))).toBe(true)
+  })
+
+  it('is not made on a page that was open too long, or of another session', async () => {
+    const user = await newUser(web.service)
+    const browser = await signedIn(user.email, 1)
+    await browser.open(`${BASE}/passkey`)
+    expect(browser.page.body).toContain('This page was open too long. Start again.')
+    await browser.submit(`${BASE}/passkey/start`)
+    const credential = JSON.stringify(new Authenticator({ origin: WEB_ORIGIN }).create(optionsOn(browser)))
+    const setup_code = await mailedCode(user.email)
+    await web.service.sql`update app.factor_drafts set expires_at = now() where user_id = ${user.id}`
+    await browser.submit(`${BASE}/passkey`, { name: 'Laptop', credential, setup_code })
+    expect(browser.page.status).toBe(422)
+    expect(browser.page.body).toContain('This page was open too long. Start again.')
+    expect(await web.service.sql`select from app.factors where user_id = ${user.id}`).toHaveLength(0)
+  })
+})
+
+describe('a person with a passkey', () => {
+  it('signs in by it alone, to the page that they wanted, and by it after the password', async () => {
+    const { email, passkey } = await newPasskeyPerson()
+    const alone = web.browser()
+    await alone.open('/sign-in?next=%2Faccount%2Fsessions')
+    expect(optionsOn(alone).allowCredentials).toEqual([])
+    await alone.submit('/sign-in/passkey', { credential: answerOn(alone, passkey) })
+    expect(alone.page.body).toContain('<h1>Where you are signed in</h1>')
+    const second = web.browser()
+    await second.signIn(email)
+    expect(second.page.body).toContain('<h1>Confirm that it is you</h1>')
+    expect(second.page.body).not.toMatch(/name="code"|href="\/sign-in\/second-factor/)
+    expect(optionsOn(second).allowCredentials).toMatchObject([{ id: passkey.id }])
+    await second.submit('/sign-in/second-factor', { credential: answerOn(second, passkey, { flip: ['uv'] }) })
+    expect([second.page.status, second.page.body.includes(WRONG)]).toEqual([422, true])
+    await second.submit('/sign-in/second-factor', { credential: answerOn(second, passkey) })
+    expect(second.page.body).toContain('<h1>Acme Print</h1>')
+  })
+
+  it('is refused at the form by a wrong answer or a second use, with one text and a new challenge', async () => {
+    const { passkey } = await newPasskeyPerson()
+    const stranger = new Authenticator({ origin: WEB_ORIGIN })
+    const browser = web.browser()
+    await browser.open('/sign-in')
+    const used = answerOn(browser, passkey)
+    for (const credential of [answerOn(browser, stranger), answerOn(browser, passkey, { rpId: 'evil.test' })]) {
+      const { challenge } = optionsOn(browser)
+      await browser.submit('/sign-in/passkey', { credential })
+      expect([browser.page.status, browser.page.body.includes(WRONG)]).toEqual([422, true])
+      expect(optionsOn(browser).challenge).not.toBe(challenge)
+    }
+    const other = web.browser()
+    await other.open('/sign-in')
+    await other.submit('/sign-in/passkey', { credential: used })
+    expect(other.page.body).toContain('<h1>Acme Print</h1>')
+    await browser.submit('/sign-in/passkey', { credential: used })
+    expect([browser.page.status, browser.page.body.includes(WRONG)]).toEqual([422, true])
+  })
+
+  it('proves their presence by it in any form that asks, and on the page that confirms', async () => {
+    const { email, passkey } = await newPasskeyPerson()
+    const browser = await signedIn(email, 60)
+    await browser.open('/account/password')
+    await browser.open(`${BASE}/recovery-codes`)
+    expect(browser.page.body).toContain('data-passkey="proof_credential"')
+    const lie = answerOn(browser, passkey, { flip: ['uv'] })
+    await browser.submit(`${BASE}/recovery-codes`, { proof_credential: lie })
+    expect([browser.page.status, browser.page.body.includes(WRONG)]).toEqual([422, true])
+    expect(browser.page.body).not.toContain(passkey.id.slice(0, 20) + '&quot;,&quot;rawId')
+    const before = browser.cookies.get(COOKIES.session.name)
+    await browser.submit(`${BASE}/recovery-codes`, { proof_credential: answerOn(browser, passkey) })
+    expect(browser.page.body.match(/<li><code>/g)).toHaveLength(10)
+    expect(await isLive(before)).toBe(false)
+    const other = await signedIn(email, 60)
+    await other.open('/account/confirm?next=%2Faccount%2Fsessions')
+    await other.submit('/account/confirm', { credential: answerOn(other, passkey) })
+    expect(other.page.body).toContain('<h1>Where you are signed in</h1>')
+  })
+
+  it('adds another after a proof, without a setup code, and removes the first by the second', async () => {
+    const { email, passkey, id } = await newPasskeyPerson()
+    const browser = await signedIn(email, 60)
+    await browser.open(`${BASE}/passkey`)
+    expect(browser.page.body).toContain('<h1>Confirm that it is you</h1>')
+    await browser.submit('/account/confirm', { credential: answerOn(browser, passkey) })
+    expect(optionsOn(browser).excludeCredentials).toMatchObject([{ id: passkey.id }])
+    expect(browser.page.body).not.toContain('setup_code')
+    const second = new Authenticator({ origin: WEB_ORIGIN })
+    const credential = JSON.stringify(second.create(optionsOn(browser)))
+    await browser.submit(`${BASE}/passkey`, { name: 'Phone', credential })
+    expect(browser.page.body).toMatch(/Laptop[^]*Phone/)
+    const [first] = await web.service.sql`select id from app.factors where user_id = ${id} and name = 'Laptop'`
+    const later = await signedIn(email, 60)
+    await later.open(`${BASE}/${first?.['id']}/remove`)
+    await later.submit(`${BASE}/${first?.['id']}/remove`, { proof_credential: answerOn(later, second) })
+    expect(later.page.body).toContain('It was removed.')
+    expect(later.page.body).not.toContain('Laptop')
+  })
+})
+
+it('offers no passkey to a person without one', async () => {
+  const user = await newFactorUser(web.service)
+  const browser = await signedIn(user.email, 60)
+  for (const path of [`${BASE}/${user.factorId}/remove`, '/account/confirm']) {
+    await browser.open(path)
+    expect(browser.page.body).toContain('recovery code')
+    expect(optionsOn(browser)).toBeNull()
+  }
+})
+
+it('asks for email and password when the API gives no options', async () => {
+  web.breakApi(async () => Response.json({ type: 'about:blank', title: 'x', status: 503 }, { status: 503 }))
+  const browser = web.browser()
+  const { status, body } = await browser.open('/sign-in').finally(() => web.breakApi(null))
+  expect([status, optionsOn(browser), body.includes('name="password"')]).toEqual([200, null, true])
+})
+
+it.each(['', '{}', 'null', '[]', '{"id":1}', 'no JSON', '"'.repeat(9)])(
+  'refuses what no passkey says (%s) at each form, and writes nothing',
+  async (credential) => {
+    const user = await newFactorUser(web.service)
+    const before = await web.service.sql`select count(*) from app.used_challenges`
+    const stranger = web.browser()
+    await stranger.open('/sign-in')
+    const session = await signedIn(user.email, 60)
+    await session.open('/account/confirm')
+    const open = web.browser()
+    await open.signIn(user.email)
+    const answers = [
+      await stranger.submit('/sign-in/passkey', { credential }),
+      await open.submit('/sign-in/second-factor', { credential }),
+      await session.submit('/account/confirm', { credential }),
+    ]
+    await session.open(`${BASE}/${user.factorId}/remove`)
+    answers.push(await session.submit(`${BASE}/${user.factorId}/remove`, { proof_credential: credential }))
+    for (const { status, body } of answers) {
+      expect(status).toBe(422)
+      if (credential !== '') expect(body).toContain(WRONG)
+    }
+    expect(await web.service.sql`select count(*) from app.used_challenges`).toEqual(before)
+    expect(await web.service.sql`select from app.factors where user_id = ${user.id}`).toHaveLength(1)
+  },
+)
