@@ -2,12 +2,12 @@ import { hash } from 'node:crypto'
 import { secretBytes } from '#shared/factor/totp.ts'
 import { encodings } from './encodings.ts'
 
-/** Returns the forms of a code, with and without its hyphens. A hash without a key is a form too. */
+/** Returns the forms of a code, with and without its hyphens. A hash without a key is a form too. One of a few characters is none: it stands in a dump by chance. */
 export function codeEncodings(code: string): string[] {
   const plain = code.replaceAll('-', '')
-  return [code, plain, plain.toLowerCase()].flatMap((form) =>
-    Object.values(encodings(form)).concat(hash('sha256', form), hash('sha256', form, 'base64')),
-  )
+  return [code, plain, plain.toLowerCase()]
+    .flatMap((form) => Object.values(encodings(form)).concat(hash('sha256', form), hash('sha256', form, 'base64')))
+    .filter(({ length }) => length >= 8)
 }
 
 /** Returns the forms of the secret of an authenticator app. */
