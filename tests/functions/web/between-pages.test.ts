@@ -8,13 +8,14 @@ import type { Page } from '#web/http/page.ts'
 import { PAGES } from '#web/http/pages.ts'
 import { TEXTS } from '#web/texts/texts.ts'
 import { CODE_FIELDS, SECRET_FIELDS } from '#web/view/form.ts'
+import { Authenticator } from '#tests/support/authenticator.ts'
 import { codeNow, forgetStep, mailedSetupCode, newDraft, newFactorUser, wrongCode } from '#tests/support/factor.ts'
 import { createMember, mintSession } from '#tests/support/minted-session.ts'
 import { oneOf } from '#tests/support/rounds.ts'
 import { routes } from '#tests/support/routes.ts'
 import { makeResource, sampleBody } from '#tests/support/samples.ts'
 import { PASSWORD } from '#tests/support/service.ts'
-import { type Browser, type PageAnswer, startWeb, type TestWeb } from '#tests/support/web.ts'
+import { type Browser, type PageAnswer, startWeb, type TestWeb, WEB_ORIGIN } from '#tests/support/web.ts'
 
 const NEW_PASSWORD = 'a passphrase between two pages'
 const MANY = '100000'
@@ -255,6 +256,14 @@ const SAMPLES: Readonly<Record<string, () => string>> = {
 
 const keyOn = ({ page }: Browser) => /<code class="key">([A-Z2-7 ]+)</.exec(page.body)?.[1]?.replaceAll(' ', '')
 
+/** What a new passkey answers to the options of the shown page. */
+function credentialOn(browser: Browser): { readonly credential?: string } {
+  const [, options] = / data-passkey="(\{[^"]*)" defer>/.exec(browser.page.body) ?? []
+  if (options === undefined) return {}
+  const made = new Authenticator({ origin: WEB_ORIGIN }).create(JSON.parse(options.replaceAll('&quot;', '"')))
+  return { credential: JSON.stringify(made) }
+}
+
 interface Filled {
   /** What is sent. */
   readonly fields: Record<string, string>
@@ -268,7 +277,8 @@ function fill(browser: Browser, to: string, secret: string | null): Filled {
     ([, action]) => action === to,
   )
   const content = form?.[2] ?? ''
-  const fields: Record<string, string> = browser.hidden(to)
+  const fields: Record<string, string> = { ...browser.hidden(to) }
+  if (content.includes('name="credential"')) Object.assign(fields, credentialOn(browser))
   const typed: string[] = []
   for (const [tag] of content.matchAll(/<input id="field-[^>]*>/g)) {
     const name = / name="([^"]*)"/.exec(tag)?.[1] ?? ''
@@ -377,7 +387,14 @@ const views = PAGES.filter(({ method, path }) => method === 'GET' && !/\.ico$|^\
 async function findForm(browser: Browser, { slug }: World, page: Page): Promise<{ at: string; to: string }> {
   const pattern = addressPattern(page.path)
   const seen = new Set<string>()
-  const waiting = [`/s/${slug}`, '/account', '/shops', '/account/second-factor/app', '/account/confirm']
+  const waiting = [
+    `/s/${slug}`,
+    '/account',
+    '/shops',
+    '/account/second-factor/app',
+    '/account/second-factor/passkey',
+    '/account/confirm',
+  ]
   for (let at = waiting.shift(); at !== undefined; at = waiting.shift()) {
     const path = at.split('?', 1)[0] ?? ''
     const view = (views.find((each) => each.path === path) ?? views.find((each) => each.pattern.test(path)))?.path
@@ -461,8 +478,9 @@ describe.each(oneOf(5, ofSession))('%s', (route, page) => {
       if (tab.page.body.includes('<h1>Choose a shop</h1>') && route !== 'POST /shops') await tab.submit('/shops')
     }
     await signIn(browser, world.email)
-    // What an app is set up with belongs to one session: the next one begins again.
-    if (!['/', '/shops', '/account/second-factor/app'].includes(page.formAt)) {
+    // What a factor is set up with belongs to one session: the next one begins again.
+    const begins = ['/account/second-factor/app', '/account/second-factor/passkey']
+    if (!['/', '/shops', ...begins].includes(page.formAt)) {
       expect(browser.page.body).toContain('This was not done yet. Check it, and send it again.')
       expect(browser.hidden(to)).toHaveProperty('csrf')
       expectTyped(browser, typed, route)
@@ -513,7 +531,7 @@ describe.each(oneOf(5, ofSession))('%s', (route, page) => {
     const kind = page.stepUp === null ? null : STEP_UP[page.stepUp]
     browser.page = await browser.post(to, fields)
     const asks = browser.page.body.includes('<legend>Confirm that it is you</legend>')
-    // What an app is set up with is shown after a proof alone.
+    // What a factor is set up with is shown after a proof alone.
     if (browser.page.location?.startsWith('/account/confirm?')) expect(kind).toBe('again')
     else expect(asks).toBe(kind !== null && (kind !== 'two-factor' || own.secret !== null))
     if (!asks) return
@@ -601,6 +619,8 @@ it.each(oneOf(5, withFields))(
           if (answer.status === done) {
             await browser.open(at)
             Object.assign(fields, browser.hidden(to))
+            if (fields['credential'] !== undefined) Object.assign(fields, credentialOn(browser))
+            await web.service.sql`delete from app.factors where user_id = ${world.userId} and kind = 'passkey'`
           }
         }
     }

@@ -50,7 +50,7 @@ describe('a started stack', () => {
     const vendor = { account_number: expect.any(String), secret: expect.any(String) }
     expect(info).toStrictEqual({
       gateway_url: url,
-      web_url: url,
+      web_url: expect.stringMatching(/^http:\/\/localhost:\d+$/),
       mailbox_url: url,
       events_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/events$/),
       database_url: expect.stringMatching(/^postgres:\/\/postgres:[^@]+@127\.0\.0\.1:\d+\/\w+$/),

@@ -19,7 +19,7 @@ export const showPasskey = page({
   handle: (context) => setUp(context, context.data),
 })
 
-/** Mails the setup code that a first factor needs, and makes the recovery codes. */
+/** Asks for a proof of presence. For a first factor, mails the setup code that it needs, and makes the recovery codes. */
 export const startPasskey = page({
   route: `POST ${PASSKEY}/start`,
   access: 'session',
@@ -27,7 +27,8 @@ export const startPasskey = page({
   formAt: BASE,
   form: v.object({}),
   async handle({ call, session, wanted }) {
-    if (proofOf(session) === 'password') {
+    if (proofOf(session) === 'code') await call('POST /v1/auth/factors/passkey-options')
+    else {
       await call('POST /v1/auth/factors/setup-code')
       await call('POST /v1/auth/factors/draft', { body: {} })
     }
