@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 
-const PARTS = ['cache', 'kms', 'ses', 'eventbridge', 'vendor', 'postgres', 'instance'] as const
+const PARTS = ['cache', 'kms', 'secretsmanager', 'ses', 'eventbridge', 'vendor', 'postgres', 'instance'] as const
 
 export type Part = (typeof PARTS)[number]
 
@@ -63,6 +63,7 @@ const healthy = (part: Part): Fault => ({ part, mode: 'ok', ms: 1000, share: 1 }
 const byPart = <T>(value: (part: Part) => T): Record<Part, T> => ({
   cache: value('cache'),
   kms: value('kms'),
+  secretsmanager: value('secretsmanager'),
   ses: value('ses'),
   eventbridge: value('eventbridge'),
   vendor: value('vendor'),

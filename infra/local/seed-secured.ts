@@ -16,17 +16,36 @@ export interface LocalSecondFactor {
   readonly recovery_codes: readonly string[]
 }
 
-/** What the secrets of the stack say of that user. */
+/** A second factor, and the secrets of the stack that it is stored with. */
 interface Secured {
   readonly pepper: string
   readonly factorKey: string
+  /** In base32. */
   readonly totpSecret: string
   readonly recoveryCodes: readonly string[]
 }
 
+/** Gives a user an authenticator app that was never used, and recovery codes. */
+export async function addSecondFactor(
+  sql: postgres.ISql,
+  userId: string,
+  { pepper, factorKey, totpSecret, recoveryCodes }: Secured,
+): Promise<void> {
+  const factorId = randomUUID()
+  const { sealed, keyId } = seal({ factorKey }, totpSecret, { userId, rowId: factorId, field: 'totp-secret' })
+  const witnessHash = createHash('sha256').update(witnessOf({ factorKey }, { factorId, keyId })).digest()
+  await sql`
+    insert into app.factors (id, user_id, kind, name, key_id, witness_hash, sealed_secret, last_step)
+    values (${factorId}, ${userId}, 'totp', 'Authenticator app', ${keyId}, ${witnessHash}, ${sealed}, 0)`
+  for (const code of recoveryCodes) {
+    const [hash] = factorCodeHashes({ pepper }, userId, code)
+    await sql`
+      insert into app.tokens (token_hash, purpose, user_id, expires_at) values (${hash}, 'recovery_code', ${userId}, 'infinity')`
+  }
+}
+
 /** Adds an admin of acme-print who has an authenticator app and recovery codes, unless they exist. Returns the second factor. */
 export async function seedSecured(sql: postgres.Sql, secured: Secured, cost: Cost): Promise<LocalSecondFactor> {
-  const { pepper, factorKey, totpSecret, recoveryCodes } = secured
   const passwordHash = await hashPassword(SEED_PASSWORD, cost)
   await sql.begin(async (tx) => {
     const [user] = await tx<{ id: string }[]>`
@@ -36,21 +55,7 @@ export async function seedSecured(sql: postgres.Sql, secured: Secured, cost: Cos
     await tx`
       insert into app.memberships (tenant_id, user_id, role_id, accepted_at)
       select t.id, ${user.id}, r.id, now() from app.tenants t, app.roles r where t.slug = 'acme-print' and r.code = 'admin'`
-    const factorId = randomUUID()
-    const { sealed, keyId } = seal({ factorKey }, totpSecret, {
-      userId: user.id,
-      rowId: factorId,
-      field: 'totp-secret',
-    })
-    const witnessHash = createHash('sha256').update(witnessOf({ factorKey }, { factorId, keyId })).digest()
-    await tx`
-      insert into app.factors (id, user_id, kind, name, key_id, witness_hash, sealed_secret, last_step)
-      values (${factorId}, ${user.id}, 'totp', 'Authenticator app', ${keyId}, ${witnessHash}, ${sealed}, 0)`
-    for (const code of recoveryCodes) {
-      const [hash] = factorCodeHashes({ pepper }, user.id, code)
-      await tx`
-        insert into app.tokens (token_hash, purpose, user_id, expires_at) values (${hash}, 'recovery_code', ${user.id}, 'infinity')`
-    }
+    await addSecondFactor(tx, user.id, secured)
   })
-  return { email: SECURED, totp_secret: totpSecret, recovery_codes: recoveryCodes }
+  return { email: SECURED, totp_secret: secured.totpSecret, recovery_codes: secured.recoveryCodes }
 }

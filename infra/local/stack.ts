@@ -113,6 +113,7 @@ export async function startStack(options: {
     const login = (url: string) => JSON.stringify(loginOf(urlFor(url, { hostname: '127.0.0.1', port: wire.port })))
     const secretsManager = opened(
       await startSecretsManager({
+        faults,
         secrets: {
           [SECRETS.pepper]: JSON.stringify({ pepper: kept.pepper }),
           [SECRETS.mailKey]: JSON.stringify({ mail_key: kept.mailKey }),

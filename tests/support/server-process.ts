@@ -23,6 +23,8 @@ export interface ServerProcess {
   /** Returns null while the process runs, else its exit code and its last output. */
   death(): string | null
   stop(): Promise<void>
+  /** Ends the process as a crash does. */
+  kill(): Promise<void>
 }
 
 const LAST_WORDS = 3000
@@ -101,6 +103,10 @@ export async function startServerProcess(
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return
       child.disconnect()
+      await ended
+    },
+    kill: async () => {
+      child.kill('SIGKILL')
       await ended
     },
   }

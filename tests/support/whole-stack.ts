@@ -19,7 +19,8 @@ export interface WholeStack {
   readonly database: TestDatabase
   readonly gateway: Gateway
   readonly vault: TestVault
-  readonly cacheFaults: Faults
+  /** Those of the cache, of Secrets Manager and of the instances. */
+  readonly faults: Faults
   invoke(name: string, event: unknown, timeoutMs: number, alias?: string): Promise<any>
   /** Everything that the functions have written. */
   logged(): string
@@ -51,12 +52,13 @@ export async function startWholeStack({
   }
   const database = await createTestDatabase()
   closers.push(() => database.drop())
-  const cacheFaults = createFaults()
-  const cache = opened(await startCache({ force: 'in-process', faults: cacheFaults }))
+  const faults = createFaults()
+  const cache = opened(await startCache({ force: 'in-process', faults }))
   const vault = opened(given.vault ?? (await startTestVault()))
   const login = (url: string) => JSON.stringify(loginOf(url))
   const secretsManager = opened(
     await startSecretsManager({
+      faults,
       secrets: {
         pepper: JSON.stringify({ pepper: PEPPER }),
         'factor-key': JSON.stringify({ factor_key: FACTOR_KEY }),
@@ -83,6 +85,7 @@ export async function startWholeStack({
         handlerFile,
         most: 1,
         logs,
+        killAfterMs: () => (faults.draw('instance') === 'kill' ? 0 : null),
         env: {
           AWS_LAMBDA_FUNCTION_NAME: `tenantry-test-${name}`,
           STAGE: 'test',
@@ -126,7 +129,7 @@ export async function startWholeStack({
   return {
     database,
     vault,
-    cacheFaults,
+    faults,
     gateway: opened(await startGateway({ port: 0, problemBaseUrl: 'https://tenantry.example/problems', integrations })),
     invoke: async (name, ...rest) => {
       const invoke = invokes.get(name)

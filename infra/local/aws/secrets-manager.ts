@@ -9,6 +9,7 @@ import {
   parseInput,
   startAwsJson,
 } from './aws-endpoints.ts'
+import type { Faults } from '#infra/local/faults.ts'
 import type { HttpServer } from '#infra/local/http-server.ts'
 
 const GetSecretValueInput = v.object({
@@ -56,6 +57,7 @@ function label(versions: Versions, id: string, name: string): void {
 export function startSecretsManager(options: {
   readonly secrets: Readonly<Record<string, string>>
   readonly pending?: Readonly<Record<string, string>>
+  readonly faults?: Faults
   readonly port?: number
   readonly authorize?: Authorize
 }): Promise<HttpServer> {
@@ -127,5 +129,7 @@ export function startSecretsManager(options: {
     ['RotateSecret', rotateSecret],
     ['UpdateSecretVersionStage', updateSecretVersionStage],
   ])
-  return startAwsJson({ service: 'secretsmanager', operations, port: options.port, authorize: options.authorize })
+  const { faults, port, authorize } = options
+  const meet = faults && (() => faults.meet('secretsmanager'))
+  return startAwsJson({ service: 'secretsmanager', operations, port, meet, authorize })
 }

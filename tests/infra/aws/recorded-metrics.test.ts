@@ -111,7 +111,7 @@ const signIn = (email: string, password: string, headers: Record<string, string>
 const owner = (name: string) => createMember(stack.database.admin, { email: `${name}@operations.test`, slug: SLUG })
 
 async function broken(part: 'kms' | 'vendor' | 'cache', work: () => Promise<unknown>): Promise<void> {
-  const switchboard = part === 'cache' ? stack.cacheFaults : stack.vault.faults
+  const switchboard = part === 'cache' ? stack.faults : stack.vault.faults
   await switchboard.set({ part, mode: 'refuse' })
   try {
     await work()

