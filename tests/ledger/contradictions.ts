@@ -37,6 +37,16 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   'a live session of a removed member': `
     select s.id from app.sessions s join app.memberships m on m.user_id = s.user_id and m.tenant_id = s.tenant_id
      where s.revoked_at is null and m.revoked_at is not null`,
+  'a session without the second factor that its user has': `
+    select s.id from app.sessions s join app.factors f on f.user_id = s.user_id and f.created_at < s.created_at
+     where s.second_factor_at is null`,
+  'a user whose used recovery codes are not those of the audit log': `
+    select t.user_id as id from app.tokens t where t.purpose = 'recovery_code' group by t.user_id
+    having count(t.consumed_at) <> (select count(*) from app.audit_log a where a.target_id = t.user_id and a.action = 'user.recovery_code_used')`,
+  'a user whose used recovery codes are not those that were mailed': `
+    select t.user_id as id from app.tokens t where t.purpose = 'recovery_code' group by t.user_id
+    having count(t.consumed_at) <> (select count(*) from app.jobs j where j.payload ->> 'user_id' = t.user_id::text
+                                      and j.payload ->> 'change' in ('code-used', 'few-codes'))`,
   'a job that was given up': `select id from app.jobs where dead_at is not null`,
   'a sync run that never ended': `select id from app.sync_runs where status in ('queued', 'running')`,
   'a row of one tenant that refers to another': `

@@ -52,12 +52,18 @@ export async function find(
 }
 
 /** The kinds whose row holds the marker of the request. The target of the others names the row. */
-const ROW_BY_MARKER: ReadonlySet<Kind> = new Set(['sign-in', 'deal', 'lines', 'vendor'])
+const ROW_BY_MARKER: ReadonlySet<Kind> = new Set(['sign-in', 'finish', 'recover', 'deal', 'lines', 'vendor'])
 
 /** Counts the rows of each kind, by marker or target. */
 async function rowsIn(sql: postgres.Sql): Promise<Partial<Record<Kind, Counts>>> {
+  const proven = counted(
+    await sql`
+    select user_agent as id, count(*)::int from app.sessions where second_factor_at is not null group by 1`,
+  )
   return {
     'sign-in': counted(await sql`select user_agent as id, count(*)::int from app.sessions group by 1`),
+    finish: proven,
+    recover: proven,
     select: counted(await sql`select id, count(*)::int from app.sessions where tenant_id is not null group by 1`),
     'sign-out': counted(await sql`select id, count(*)::int from app.sessions where revoked_at is not null group by 1`),
     invite: counted(

@@ -22,6 +22,9 @@ const found = (effects: Record<string, Partial<Effects>>, more: Partial<Found> =
 })
 const faults = (lines: readonly Line[], state: Found) => judge(lines, state).map(({ fault, id }) => [fault, id])
 
+const CODE = { kind: 'finish', proof: 'p' } as const
+const STEP_UP = { kind: 'step-up', proof: 'p', target: 's', session: 't', ends: ['t'] } as const
+const CHECK = { kind: 'check', session: 't' } as const
 const NONE = { row: 0, audit: 0, event: 0, job: 0 }
 
 describe('the judge of the ledger', () => {
@@ -88,8 +91,91 @@ describe('the judge of the ledger', () => {
       ],
       found({ end: {} }),
     ],
+    [
+      'doubled',
+      'a code that was accepted twice',
+      [...request('first', CODE), ...request('a', CODE)],
+      found({ first: {}, a: {} }),
+    ],
+    [
+      'doubled',
+      'a code that was accepted again after its response was lost',
+      [...request('first', CODE, { status: null }), ...request('a', CODE)],
+      found({ first: {}, a: {} }),
+    ],
+    [
+      'doubled',
+      'a recovery code that signed in and stepped up',
+      [...request('first', { ...CODE, kind: 'recover' }, { status: 503 }), ...request('a', STEP_UP)],
+      found({ first: {}, a: {} }, { alive: new Set(['s']) }),
+    ],
+    [
+      'lost',
+      'a code that was used up and proved nothing',
+      [...request('first', CODE, { status: 502 }), ...request('a', CODE, { status: 422 })],
+      found({}),
+    ],
+    ['lost', 'a sign-in that was acknowledged and has no session with a second factor', request('a', CODE), found({})],
+    ['refused but done', 'a session of a refused code', request('a', CODE, { status: 422 }), found({ a: {} })],
+    [
+      'wrong status',
+      'a code that is refused and was never sent before',
+      request('a', CODE, { status: 422 }),
+      found({}),
+    ],
+    [
+      'wrong status',
+      'a right password that is refused',
+      request('a', { kind: 'password' }, { status: 401 }),
+      found({}),
+    ],
+    [
+      'resurrected',
+      'a token that serves a request after the response with the new one',
+      [...request('first', STEP_UP), ...request('a', { ...CHECK, at: 20 })],
+      found({ first: {} }, { alive: new Set(['s']) }),
+    ],
+    [
+      'resurrected',
+      'a token that serves a request after a step-up whose response was lost',
+      [...request('first', STEP_UP, { status: null }), ...request('a', { ...CHECK, at: 20_020 })],
+      found({ first: {} }, { alive: new Set(['s']) }),
+    ],
+    [
+      'wrong status',
+      'a token that a step-up ended and that got no new one',
+      [...request('first', STEP_UP, { status: 503 }), ...request('a', CHECK, { status: 401 })],
+      found({}, { alive: new Set(['s']) }),
+    ],
+    [
+      'lost',
+      'a session that a step-up without a response ended',
+      request('a', STEP_UP, { status: null }),
+      found({ a: {} }),
+    ],
   ] as const)('names as %s %s', ([fault, , lines, state]) => {
     expect(faults(lines, state)).toContainEqual([fault, 'a'])
+  })
+
+  it('finds nothing where a code counts once and is refused afterwards, also when its first response was lost', () => {
+    const lines = [
+      ...request('done', CODE),
+      ...request('refused', CODE, { status: 422 }),
+      ...request('lost', { ...CODE, proof: 'q' }, { status: null }),
+      ...request('again', { ...CODE, proof: 'q' }, { status: 400 }),
+      ...request('failed', { ...STEP_UP, proof: 'r' }, { status: 502 }),
+      ...request('repaired', { ...CODE, proof: 'r' }),
+    ]
+    expect(judge(lines, found({ done: {}, lost: {}, repaired: {} }, { alive: new Set(['s']) }))).toEqual([])
+  })
+
+  it('accepts either response of a token while its step-up has no response, and the one that fits afterwards', () => {
+    const alive = new Set(['s'])
+    const checks = [...request('a', CHECK), ...request('b', CHECK, { status: 401 })]
+    const lines = [...request('step', STEP_UP, { status: null }), ...checks]
+    expect(faults(lines, found({ step: {} }, { alive }))).toEqual([])
+    const late = request('late', { ...CHECK, at: 30_000 }, { status: 401 })
+    expect(faults([...lines, ...late], found({ step: {} }, { alive }))).toEqual([])
   })
 
   it('names a session that is alive in the database after its end was acknowledged', () => {

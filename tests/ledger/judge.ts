@@ -1,5 +1,5 @@
 import { kindOf, type Part } from './kinds.ts'
-import type { Line, Responded, Sent } from './ledger.ts'
+import { type Line, type Responded, type Sent, SETTLED_MS } from './ledger.ts'
 
 /** What the stage holds of one request: how often, by part. */
 export interface Effects {
@@ -73,8 +73,9 @@ export function judge(lines: readonly Line[], found: Found): Finding[] {
   const groups = Map.groupBy(entries, ({ id, repeats }) => repeats ?? id)
   return [
     ...[...groups.values()].flatMap((attempts) => judgeWrite(attempts, found)),
-    ...judgeResponses(entries),
+    ...judgeResponses(entries, found),
     ...judgeSessions(entries, found),
+    ...judgeProofs(entries, found),
     ...found.contradictions.map((text) => ({ fault: 'contradiction' as const, scenario: '', id: '', text })),
   ]
 }
@@ -118,13 +119,63 @@ function judgeWrite(attempts: readonly Entry[], found: Found): Finding[] {
   return findings
 }
 
-function judgeResponses(entries: readonly Entry[]): Finding[] {
-  const endSentAt = new Map(entries.flatMap(({ ends = [], at }) => ends.map((session) => [session, at])))
-  return entries.flatMap(({ id, kind, scenario, session = '', response }): Finding[] => {
+/** Whether anything of a write is there. */
+const isThere = ({ id, kind }: Entry, { effects }: Found): boolean =>
+  kindOf(kind).parts.some((part) => (effects.get(id) ?? NOTHING)[part] > 0)
+
+interface End {
+  readonly sentAt: number
+  /** From when on it holds: its response, or when nothing works on it any more. */
+  readonly overAt: number
+}
+
+/** Returns the end of each session and token that was ended. An end without a response counts exactly if it is there. */
+function endsOf(entries: readonly Entry[], found: Found): ReadonlyMap<string, End> {
+  const ends = new Map<string, End>()
+  for (const entry of entries) {
+    if (!isAcknowledged(entry) && !isThere(entry, found)) continue
+    const answeredAt = entry.response?.at ?? entry.at
+    const overAt = isAcknowledged(entry) ? answeredAt : answeredAt + SETTLED_MS
+    for (const session of entry.ends ?? []) ends.set(session, { sentAt: entry.at, overAt })
+  }
+  return ends
+}
+
+/** The answers to a proof of a second factor that was accepted before, or of a sign-in that is finished. */
+const REPLAY_REFUSALS = new Set([400, 422])
+
+const isRefused = ({ response }: Entry): boolean => REPLAY_REFUSALS.has(response?.status ?? 0)
+
+/** A proof of a second factor is accepted once, however often it is sent, and refused only after that. */
+function judgeProofs(entries: readonly Entry[], found: Found): Finding[] {
+  const proofs = Map.groupBy(entries, ({ proof }) => proof)
+  proofs.delete(undefined)
+  return [...proofs].flatMap(([proof, uses]): Finding[] => {
+    const accepted = uses.filter((use) => isThere(use, found))
+    const refused = uses.find(isRefused)
+    const finding = (fault: Fault, { id, scenario }: Entry, text: string) => [
+      { fault, id, scenario, text: `${proof} ${text}` },
+    ]
+    const [, again] = accepted
+    if (again !== undefined) return finding('doubled', again, `was accepted ${accepted.length} times`)
+    if (refused !== undefined && accepted.length === 0)
+      return finding('lost', refused, 'was refused and never accepted')
+    return []
+  })
+}
+
+function judgeResponses(entries: readonly Entry[], found: Found): Finding[] {
+  const ends = endsOf(entries, found)
+  const sent = new Set<string>()
+  return entries.flatMap((entry): Finding[] => {
+    const { id, kind, scenario, session = '', proof, response } = entry
+    const isReplay = proof !== undefined && sent.has(proof)
+    if (proof !== undefined) sent.add(proof)
     if (response === null || response.status === null) return []
     const { status, foreign, text = '', at } = response
-    const isEnding = status === 401 && at >= (endSentAt.get(session) ?? Infinity)
-    const isExpected = status < 300 || UNAVAILABLE.has(status) || isEnding || kindOf(kind).refusals?.includes(status)
+    const isEnding = status === 401 && at >= (ends.get(session)?.sentAt ?? Infinity)
+    const isAllowed = isEnding || (isReplay && isRefused(entry)) || kindOf(kind).refusals?.includes(status)
+    const isExpected = status < 300 || UNAVAILABLE.has(status) || isAllowed
     return [
       ...foreign.map((each): Finding => ({ fault: 'foreign', scenario, id, text: `${kind} returned ${each}` })),
       ...(isExpected ? [] : [{ fault: 'wrong status' as const, scenario, id, text: `${kind}: ${status} ${text}` }]),
@@ -132,20 +183,27 @@ function judgeResponses(entries: readonly Entry[]): Finding[] {
   })
 }
 
-/** A session whose end was acknowledged serves no request that is sent later, and is not alive at the end. */
-function judgeSessions(entries: readonly Entry[], { alive }: Found): Finding[] {
-  const endedAt = new Map<string, number>()
-  for (const entry of entries)
-    if (isAcknowledged(entry)) for (const id of entry.ends ?? []) endedAt.set(id, entry.response?.at ?? entry.at)
+/**
+ * A session or a token whose end is done serves no request that is sent later, and such a session is not alive at the end. A step-up ends no
+ * session, whatever became of it.
+ */
+function judgeSessions(entries: readonly Entry[], found: Found): Finding[] {
+  const ends = endsOf(entries, found)
   const used = entries.filter(
-    (entry) => isAcknowledged(entry) && entry.at > (endedAt.get(entry.session ?? '') ?? Infinity),
+    (entry) => isAcknowledged(entry) && entry.at > (ends.get(entry.session ?? '')?.overAt ?? Infinity),
+  )
+  const gone = entries.filter(
+    ({ kind, target = '' }) => kind === 'step-up' && !found.alive.has(target) && !ends.has(target),
   )
   return [
     ...used.map(({ id, scenario, kind }): Finding => {
       return { fault: 'resurrected', scenario, id, text: `${kind} succeeded in a session that had ended` }
     }),
-    ...[...endedAt.keys()]
-      .filter((session) => alive.has(session))
+    ...gone.map(({ id, scenario }): Finding => {
+      return { fault: 'lost', scenario, id, text: 'step-up lost its session' }
+    }),
+    ...[...ends.keys()]
+      .filter((session) => found.alive.has(session))
       .map(
         (session): Finding => ({ fault: 'resurrected', scenario: '', id: session, text: 'is alive in the database' }),
       ),

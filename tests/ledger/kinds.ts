@@ -8,13 +8,19 @@ interface KindOfRequest {
   readonly action?: string
   /** The statuses that are no fault of the service beside 2xx and unavailability: another request was first. */
   readonly refusals?: readonly number[]
+  /** Whether its response has a token. */
+  readonly givesToken?: true
 }
 
-/** Every kind of request of the traffic. */
+/** Every kind of request of the traffic. People with a second factor send `password`, and then `finish` or `recover`. */
 export const KINDS = {
-  'sign-in': { parts: ['row'] },
+  'sign-in': { parts: ['row'], givesToken: true },
   select: { parts: ['row', 'audit'], action: 'session.tenant_selected' },
   'sign-out': { parts: ['row', 'audit'], action: 'session.signed_out' },
+  password: { parts: [], givesToken: true },
+  finish: { parts: ['row'], givesToken: true },
+  recover: { parts: ['row', 'audit'], action: 'user.recovery_code_used', givesToken: true },
+  'step-up': { parts: ['audit'], action: 'session.stepped_up', givesToken: true },
   check: { parts: [] },
   list: { parts: [] },
   'read-tenant': { parts: [] },
@@ -43,6 +49,10 @@ const ALL = {
   'sign-in': 8,
   select: 8,
   'sign-out': 4,
+  password: 5,
+  finish: 4,
+  recover: 1.5,
+  'step-up': 3,
   invite: 8,
   accept: 6,
   role: 6,
@@ -60,6 +70,7 @@ const ALL = {
 export const MIXES = {
   all: ALL,
   'sign-ins': { ...ALL, 'sign-in': 24, select: 20, 'sign-out': 14 },
+  'second-factors': { ...ALL, password: 18, finish: 14, recover: 6, 'step-up': 12, select: 16 },
   members: { ...ALL, invite: 20, accept: 16, role: 14, remove: 8 },
   deals: { ...ALL, deal: 30, quote: 14, lines: 14 },
   vendors: { ...ALL, vendor: 8, sync: 2 },

@@ -14,10 +14,12 @@ export interface Sent {
   readonly target?: string
   /** The first attempt of which this one is a repetition. */
   readonly repeats?: string
-  /** The id of the session that it uses. */
+  /** The session that it uses: its id, or the name of one of its tokens. */
   readonly session?: string
-  /** The ids of the sessions that are over once it is acknowledged. */
+  /** The sessions and the tokens that are over once it is done. */
   readonly ends?: readonly string[]
+  /** The name of the code that it proves a second factor by, which is not the code. */
+  readonly proof?: string
 }
 
 /** A response, or its absence. */
@@ -52,6 +54,9 @@ export interface Sample {
 }
 
 export type Line = Sent | Responded | Mark | Sample
+
+/** No part of the stack works on a request for longer, also when nobody waits for the response. */
+export const SETTLED_MS = 20_000
 
 /** Milliseconds since the epoch, which no change of the clock moves. */
 export const now = (): number => performance.timeOrigin + performance.now()

@@ -1,15 +1,21 @@
 import { SEED_PASSWORD as PASSWORD } from '#infra/local/seed.ts'
-import { keep, pick, type Plan, type Planners, sentBy, type Session, type StaffSessions, take } from './plan.ts'
+import {
+  keep,
+  keepEnded,
+  pick,
+  type Plan,
+  type Planners,
+  type Pool,
+  sentBy,
+  type Session,
+  type StaffSessions,
+  take,
+  within,
+} from './plan.ts'
 import type { Person, Shop } from './shops.ts'
 
 /** Reads the token of an invitation from the mailbox. Null: it has not been mailed yet. */
 export type ReadToken = (email: string) => Promise<string | null>
-
-/** A session that has selected no tenant, and who gets it when it has. */
-interface Pending {
-  readonly session: Session
-  readonly selected: (session: Session) => void
-}
 
 /** A member whom the traffic invited. */
 interface Newcomer {
@@ -19,7 +25,6 @@ interface Newcomer {
 }
 
 const MAIL_MS = 1500
-const MOST_ENDED = 50
 
 export const signIn = (person: Person, signedIn: (session: Session) => void): Plan => ({
   kind: 'sign-in',
@@ -31,13 +36,11 @@ export const signIn = (person: Person, signedIn: (session: Session) => void): Pl
   },
 })
 
-export const select = ({ id, token, person }: Session, shops: readonly Shop[], selected: () => void): Plan => ({
+export const select = (session: Session, shops: readonly Shop[], selected: () => void): Plan => ({
   kind: 'select',
-  tenant: person.tenant,
-  route: `POST /v1/auth/tenants/${shops.find(({ tenant }) => tenant === person.tenant)?.id}/select`,
-  token,
-  session: id,
-  target: id,
+  route: `POST /v1/auth/tenants/${shops.find(({ tenant }) => tenant === session.person.tenant)?.id}/select`,
+  ...within(session),
+  target: session.id,
   settle: ({ isDone }) => {
     if (isDone) selected()
   },
@@ -47,15 +50,21 @@ export const select = ({ id, token, person }: Session, shops: readonly Shop[], s
 export function planPeople(
   shops: readonly Shop[],
   staff: StaffSessions,
+  pool: Pool,
   readToken: ReadToken,
 ): Planners<'sign-in' | 'select' | 'sign-out' | 'check' | 'invite' | 'accept' | 'remove' | 'list'> {
-  const pending: Pending[] = []
-  const spare: Session[] = []
-  const ended: Session[] = []
+  const { pending, spare, proven, ended } = pool
   const invited: { readonly person: Person; readonly since: number }[] = []
   const unlisted: Newcomer[] = []
   const listed: Newcomer[] = []
   const removable: { readonly membershipId: string; readonly session: Session }[] = []
+
+  /** Gives a session to the staff, and returns the one that it replaces. A sign-in counts as a step-up for an hour only. */
+  const renew = (session: Session): Session => {
+    const own = staff.get(session.person.tenant)
+    own?.push(session)
+    return own?.shift() ?? session
+  }
 
   return {
     'sign-in': (_marker, { staff: people }) => {
@@ -67,29 +76,30 @@ export function planPeople(
         signIn(person, (session) =>
           keep(pending, {
             session,
-            selected: () => (membershipId ? keep(removable, { membershipId, session }) : keep(spare, session)),
+            selected: () => {
+              if (membershipId) keep(removable, { membershipId, session })
+              else keep(spare, newcomer === undefined ? renew(session) : session)
+            },
           }),
         )
       )
     },
     select: () => {
       const next = take(pending)
-      return next && select(next.session, shops, () => next.selected(next.session))
+      return next && select(next.session, shops, next.selected)
     },
     'sign-out': () => {
       const session = take(spare)
       if (session === undefined) return undefined
-      const { id, token, person } = session
-      const own = { tenant: person.tenant, token, session: id, target: id, ends: [id] }
-      const settle: Plan['settle'] = ({ isDone }) => isDone && keep(ended, session, MOST_ENDED)
-      return { kind: 'sign-out', route: 'DELETE /v1/auth/session', ...own, settle }
+      const { id } = session
+      const settle: Plan['settle'] = ({ isDone }) => isDone && keepEnded(pool, session)
+      return { kind: 'sign-out', route: 'DELETE /v1/auth/session', ...within(session), target: id, ends: [id], settle }
     },
     check: (_marker, { tenant }) => {
-      const alive = [...(staff.get(tenant) ?? []), ...spare.slice(-10), ...removable.map(({ session }) => session)]
+      const live = [...spare.slice(-10), ...proven.slice(-10), ...removable.map(({ session }) => session)]
+      const alive = [...(staff.get(tenant) ?? []), ...live]
       const session = pick(Math.random() < 0.2 && ended.length > 0 ? ended : alive)
-      if (session === undefined) return undefined
-      const { id, token, person } = session
-      return { kind: 'check', route: 'GET /v1/auth/session', tenant: person.tenant, token, session: id }
+      return session && { kind: 'check', route: 'GET /v1/auth/session', ...within(session) }
     },
     invite: (marker, { tenant }) => {
       const email = `${marker}@ledger.test`
@@ -132,7 +142,7 @@ export function planPeople(
         ...sentBy(staff, session.person.tenant),
         target: membershipId,
         ends: [session.id],
-        settle: ({ isDone }) => isDone && keep(ended, session, MOST_ENDED),
+        settle: ({ isDone }) => isDone && keepEnded(pool, session),
       }
     },
     list: (_marker, { tenant }) => {

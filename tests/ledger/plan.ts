@@ -12,7 +12,7 @@ export interface Answer {
 }
 
 /** A request before it is sent. */
-export interface Plan extends Pick<Sent, 'kind' | 'tenant' | 'target' | 'session' | 'ends'> {
+export interface Plan extends Pick<Sent, 'kind' | 'tenant' | 'target' | 'session' | 'ends' | 'proof'> {
   readonly route: string
   readonly token?: string
   readonly body?: object
@@ -25,23 +25,53 @@ export interface Plan extends Pick<Sent, 'kind' | 'tenant' | 'target' | 'session
 
 export interface Session {
   readonly id: string
+  /** The name of its token in the ledger, if the session may get another one. */
+  readonly name?: string
   readonly token: string
   readonly person: Person
 }
+
+/** A session that has selected no tenant, and who gets it when it has. */
+interface Pending {
+  readonly session: Session
+  readonly selected: () => void
+}
+
+/** The sessions of people that later requests use. */
+export interface Pool {
+  readonly pending: Pending[]
+  /** Those that may end. */
+  readonly spare: Session[]
+  /** Those that may step up. */
+  readonly proven: Session[]
+  /** Those that have ended, or whose token has. */
+  readonly ended: Session[]
+}
+
+const MOST_ENDED = 50
+
+export const keepEnded = ({ ended }: Pool, session: Session): void => keep(ended, session, MOST_ENDED)
+
+/** Returns the part of a request that says in which session it is sent. */
+export const within = ({ id, name = id, token, person }: Session): Pick<Plan, 'tenant' | 'session' | 'token'> => ({
+  tenant: person.tenant,
+  session: name,
+  token,
+})
 
 /** Plans a request of a kind under a marker. Returns undefined when there is nothing to do it with. */
 export type Planner = (marker: string, shop: Shop) => Plan | undefined | Promise<Plan | undefined>
 
 export type Planners<Some extends Kind> = Readonly<Record<Some, Planner>>
 
-/** The sessions of the staff by tenant, which nobody ends. */
+/** The sessions of the staff by tenant. Newer ones take their places. */
 export type StaffSessions = ReadonlyMap<number, Session[]>
 
 /** Returns the part of a request that says who sends it. */
 export function sentBy(staff: StaffSessions, tenant: number): Pick<Plan, 'tenant' | 'session' | 'token'> {
   const session = pick(staff.get(tenant) ?? [])
   if (session === undefined) throw new Error(`nobody of tenant ${tenant} has signed in`)
-  return { tenant, session: session.id, token: session.token }
+  return within(session)
 }
 
 export const pick = <T>(from: readonly T[]): T | undefined => from[Math.floor(Math.random() * from.length)]

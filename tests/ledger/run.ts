@@ -4,12 +4,13 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { createCleanup } from '#tests/bench/cleanup.ts'
+import { planFactors } from './factor-plans.ts'
 import { find } from './found.ts'
 import { entriesOf, judge } from './judge.ts'
 import { MIXES } from './kinds.ts'
 import { type Ledger, now, openLedger, readLedger } from './ledger.ts'
 import { planPeople, select, signIn } from './people-plans.ts'
-import type { Session } from './plan.ts'
+import type { Pool, Session } from './plan.ts'
 import { report } from './report.ts'
 import { type Scenario, SCENARIOS } from './scenarios.ts'
 import { planShops } from './shop-plans.ts'
@@ -57,7 +58,7 @@ async function main(): Promise<boolean> {
     const stage = await startStage(folder, cleanup)
     const ledger = openLedger(join(folder, 'ledger.jsonl'))
     say(`started ${stage.info.gateway_url}; the ledger is ${ledger.file}`)
-    const shops = await stage.server.look(createShops)
+    const shops = await stage.server.look((sql) => createShops(sql, stage.secrets))
     const traffic = createTraffic({ url: stage.info.gateway_url, ledger, shops, rate: MOST_PER_SECOND })
     const planners = await plan(traffic, shops, stage)
     traffic.rate = options.rate === undefined ? await capacity(traffic, planners) : Number(options.rate)
@@ -103,7 +104,12 @@ async function plan(traffic: Traffic, shops: readonly Shop[], stage: Stage) {
     (sql) => sql<{ id: string }[]>`select id from app.styles where tenant_id is null limit 1`,
   )
   const readToken = (email: string) => stage.readToken(email).catch(() => null)
-  return { ...planPeople(shops, staff, readToken), ...planShops(shops, staff, style?.id ?? '') }
+  const pool: Pool = { pending: [], spare: [], proven: [], ended: [] }
+  return {
+    ...planPeople(shops, staff, pool, readToken),
+    ...planFactors(shops, pool),
+    ...planShops(shops, staff, style?.id ?? ''),
+  }
 }
 
 /** Sends requests one after the other. Returns how many a second the run may send. */

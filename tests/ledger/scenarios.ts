@@ -119,6 +119,14 @@ export const SCENARIOS: readonly Scenario[] = [
       return async () => {}
     },
   },
+  stopped('Postgres is killed during second factors', 'second-factors', 'immediate'),
+  part('Secrets Manager refuses', 'second-factors', { part: 'secretsmanager', mode: 'refuse' }),
+  together(
+    'Secrets Manager refuses while instances are killed',
+    'second-factors',
+    { part: 'secretsmanager', mode: 'refuse' },
+    { part: 'instance', mode: 'kill', share: 0.2, ms: 40 },
+  ),
   part('KMS refuses', 'vendors', { part: 'kms', mode: 'refuse' }),
   part('KMS is slow', 'vendors', { part: 'kms', mode: 'slow', ms: 1500 }),
   crowd('Postgres has no free connection', 'all', 'slots'),
@@ -131,6 +139,12 @@ export const SCENARIOS: readonly Scenario[] = [
   failover('Postgres fails over: planned', 'members', (server) => server.stop('fast')),
   part('instances are killed', 'all', { part: 'instance', mode: 'kill', share: 0.3, ms: 40 }),
   part('instances are killed during sign-ins', 'sign-ins', { part: 'instance', mode: 'kill', share: 0.3, ms: 40 }),
+  part('instances are killed during second factors', 'second-factors', {
+    part: 'instance',
+    mode: 'kill',
+    share: 0.3,
+    ms: 40,
+  }),
   part('instances are killed during deals', 'deals', { part: 'instance', mode: 'kill', share: 0.3, ms: 40 }),
   part('instances are killed during invitations', 'members', { part: 'instance', mode: 'kill', share: 0.3, ms: 40 }),
   release('a release is deployed and rolled back', 'all'),

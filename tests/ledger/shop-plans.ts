@@ -1,10 +1,9 @@
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
+import { SETTLED_MS } from './ledger.ts'
 import { keep, type Plan, type Planners, sentBy, type StaffSessions, take } from './plan.ts'
 import type { Shop } from './shops.ts'
 
 const ROLES = ['viewer', 'production', 'designer', 'account', 'sales', 'admin']
-// No instance works on a request for longer.
-const SETTLED_MS = 20_000
 const [VENDOR] = vendorAccounts
 
 interface Draft {

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ReceivedEvent } from '#infra/local/aws/event-bridge.ts'
 import { liveArn } from '#infra/local/aws/lambda.ts'
+import { keptSecrets } from '#infra/local/secrets.ts'
 import type { Fault } from '#infra/local/faults.ts'
 import type { StackInfo } from '#infra/local/stack.ts'
 import type { Cleanup } from '#tests/bench/cleanup.ts'
@@ -15,6 +16,7 @@ import type { Question } from './stack-process.ts'
 /** The stack in its process, with a Postgres of ours. */
 export interface Stage {
   readonly info: StackInfo
+  readonly secrets: Awaited<ReturnType<typeof keptSecrets>>
   readonly server: Server
   readonly releases: Releases
   readonly fault: (input: Partial<Fault>) => Promise<void>
@@ -71,6 +73,7 @@ export async function startStage(folder: string, cleanup: Cleanup): Promise<Stag
 
   return {
     info,
+    secrets: await keptSecrets(join(stateDir, 'secrets.json')),
     server,
     releases,
     fault: async (input) => {

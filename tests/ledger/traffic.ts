@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { KINDS, type Kind, type Mix, MIXES } from './kinds.ts'
+import { type Kind, kindOf, type Mix, MIXES } from './kinds.ts'
 import { type Ledger, now } from './ledger.ts'
 import { type Answer, nextMarker, type Plan, type Planners, pick } from './plan.ts'
 import { markOf, marksIn, type Shop } from './shops.ts'
@@ -34,7 +34,7 @@ export function createTraffic(options: { url: string; ledger: Ledger; shops: rea
   let sending: Promise<void> = Promise.resolve()
 
   const attempt = async (plan: Plan, id: string, repeats?: string): Promise<Answer> => {
-    const { kind, tenant, target, session, ends, route, token, body, headers } = plan
+    const { kind, tenant, target, session, ends, proof, route, token, body, headers } = plan
     const [method = '', path = ''] = route.split(' ')
     const init: RequestInit = {
       method,
@@ -48,22 +48,23 @@ export function createTraffic(options: { url: string; ledger: Ledger; shops: rea
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     }
     const { scenario } = traffic
-    ledger.write({ what: 'sent', id, at: now(), kind, tenant, scenario, target, repeats, session, ends })
+    ledger.write({ what: 'sent', id, at: now(), kind, tenant, scenario, target, repeats, session, ends, proof })
     try {
       const response = await fetch(url + path, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) })
       const text = await response.text()
       const { status } = response
       const foreign = foreignIn(text, response.headers.get('x-tenant-id'), shops, tenant)
       const isDone = status < 300
-      const isKept = !isDone || KINDS[kind].parts.length > 0
+      const { parts, givesToken } = kindOf(kind)
+      // A token is a secret. The ledger needs none.
+      const isKept = !isDone || (parts.length > 0 && givesToken !== true)
       ledger.write({
         what: 'response',
         id,
         at: now(),
         status,
         foreign,
-        // A token is a secret. The ledger needs none.
-        text: isKept && kind !== 'sign-in' ? text.slice(0, KEPT_TEXT) : undefined,
+        text: isKept ? text.slice(0, KEPT_TEXT) : undefined,
       })
       const parsed = isDone && text !== '' ? JSON.parse(text) : null
       return { isDone, isOpen: status >= 500, body: parsed, etag: response.headers.get('etag') }
