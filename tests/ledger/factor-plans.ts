@@ -7,6 +7,8 @@ import type { SecuredPerson, Shop } from './shops.ts'
 const REPLAYED = 0.3
 /** An open sign-in takes five, and a proof that is refused without need would be a finding. */
 const MOST_USES = 3
+/** A part that fails fails for a while. */
+const AGAIN_AFTER_MS = 4000
 const MOST_OPEN = 3
 // Half of the ten minutes that an open sign-in lives.
 const OPEN_MS = 300_000
@@ -43,6 +45,8 @@ interface Proof {
   /** The open sign-in that it was last sent to. */
   sentTo?: string
   uses: number
+  /** When it was last answered, or not. */
+  settledAt: number
 }
 
 /** Plans how people with a second factor sign in and step up. A proof is also sent again: when it was accepted, and when its response was lost. */
@@ -71,13 +75,13 @@ export function planFactors(
     if (step <= lastStep || running > 0 || now() < freeAt) return undefined
     owner.lastStep = step
     const body = { code: codeOf(secretBytes(person.totpSecret), step) }
-    return { name: `${person.email} step ${step}`, owner, kind: 'finish', body, step, uses: 0 }
+    return { name: `${person.email} step ${step}`, owner, kind: 'finish', body, step, uses: 0, settledAt: 0 }
   }
   const takeRecoveryCode = (owner: Owner): Proof | undefined => {
     const [index, code] = owner.left.shift() ?? []
     if (code === undefined) return undefined
     const name = `${owner.person.email} recovery code ${index}`
-    return { name, owner, kind: 'recover', body: { recovery_code: code }, step: null, uses: 0 }
+    return { name, owner, kind: 'recover', body: { recovery_code: code }, step: null, uses: 0, settledAt: 0 }
   }
 
   /** Returns the part of a request that proves, and keeps what is known of the proof when it is answered. */
@@ -91,6 +95,7 @@ export function planFactors(
       body: { ...body, ...(signInToken === undefined ? {} : { sign_in_token: signInToken }) },
       settle: (answer: Answer) => {
         owner.running -= step === null ? 0 : 1
+        proof.settledAt = now()
         if (answer.isOpen && step !== null) owner.freeAt = now() + SETTLED_MS
         const known = answer.isOpen ? doubtful : accepted
         if (!known.includes(proof)) keep(known, proof)
@@ -99,13 +104,15 @@ export function planFactors(
     }
   }
 
-  /** Whether a proof whose response was lost is good if it was not accepted. */
-  const isGood = ({ owner, step, uses }: Proof): boolean =>
-    uses < MOST_USES && (step === null || (step === owner.lastStep && Date.now() / 1000 < step * 30 + CODE_SECONDS))
+  /** Whether a proof whose response was lost is sent again. It is good if it was not accepted. */
+  const isGood = ({ owner, step, uses, settledAt }: Proof): boolean =>
+    uses < MOST_USES &&
+    now() > settledAt + AGAIN_AFTER_MS &&
+    (step === null || (step === owner.lastStep && Date.now() / 1000 < step * 30 + CODE_SECONDS))
 
   /** Returns a proof to send again, and the open sign-in to send it to. */
   const again = (kind: Proof['kind']): { proof: Proof; token: string } | undefined => {
-    const at = doubtful.findIndex((proof) => proof.kind === kind && isGood(proof))
+    const at = doubtful.findIndex((each) => each.kind === kind && isGood(each))
     const [lost] = at < 0 ? [] : doubtful.splice(at, 1)
     const proof = lost ?? (Math.random() < REPLAYED ? pick(accepted.filter((each) => each.kind === kind)) : undefined)
     const token = lost?.sentTo ?? (proof && nextOpen(proof.owner))
