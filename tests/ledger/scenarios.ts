@@ -121,12 +121,16 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   stopped('Postgres is killed during second factors', 'second-factors', 'immediate'),
   part('Secrets Manager refuses', 'second-factors', { part: 'secretsmanager', mode: 'refuse' }),
-  together(
-    'Secrets Manager refuses while instances are killed',
-    'second-factors',
-    { part: 'secretsmanager', mode: 'refuse' },
-    { part: 'instance', mode: 'kill', share: 0.2, ms: 40 },
-  ),
+  {
+    name: 'Secrets Manager refuses while functions start',
+    mix: 'second-factors',
+    begin: async ({ fault, releases }) => {
+      await fault({ part: 'secretsmanager', mode: 'refuse' })
+      // The same release again: each instance is a new one.
+      await releases.previous()
+      return () => fault({ part: 'secretsmanager', mode: 'ok' })
+    },
+  },
   part('KMS refuses', 'vendors', { part: 'kms', mode: 'refuse' }),
   part('KMS is slow', 'vendors', { part: 'kms', mode: 'slow', ms: 1500 }),
   crowd('Postgres has no free connection', 'all', 'slots'),
@@ -142,8 +146,8 @@ export const SCENARIOS: readonly Scenario[] = [
   part('instances are killed during second factors', 'second-factors', {
     part: 'instance',
     mode: 'kill',
-    share: 0.3,
-    ms: 40,
+    share: 0.5,
+    ms: 20,
   }),
   part('instances are killed during deals', 'deals', { part: 'instance', mode: 'kill', share: 0.3, ms: 40 }),
   part('instances are killed during invitations', 'members', { part: 'instance', mode: 'kill', share: 0.3, ms: 40 }),
