@@ -7,7 +7,7 @@ const SLOW = 'tests/**/*.slow.*'
 // Tests that `npm test` runs with few rounds and one variant: npm run test:slow runs all of them.
 const ROUNDS = [
   'tests/guarantees/races/*.test.ts',
-  'tests/guarantees/faults/{cache,postgres,secrets-manager}.test.ts',
+  'tests/guarantees/faults/{cache,postgres}.test.ts',
   'tests/guarantees/isolation/{guarantees,http}.test.ts',
   'tests/functions/deals/exactness.test.ts',
   'tests/functions/web/{between-pages,days}.test.ts',
