@@ -52,8 +52,9 @@ export function renderer(pages: readonly Page[], config: Config): { makeUi: Make
     bound: (to) => boundFields(state, pageOf(to)),
     proofFor: (to) => {
       const page = pageOf(to)
-      const isAsked = refusal?.kind === 'step-up-required' && page === state.matched?.page
-      return isAsked && state.session !== null ? proofOf(state.session) : owedProof(page, state.session, config)
+      if (refusal?.kind !== 'step-up-required') return owedProof(page, state.session, config)
+      // A page asks once. Of its forms, the one that was sent asks.
+      return page === state.matched?.page && state.session !== null ? proofOf(state.session) : null
     },
     ownAddress: own,
     wanted: own(state.query.get('next') ?? state.form?.get('next') ?? refusal?.values['next'] ?? ''),

@@ -3,6 +3,7 @@ import { COOKIES } from '#web/http/cookies.ts'
 import { Authenticator } from '#tests/support/authenticator.ts'
 import { newFactorUser, newUser } from '#tests/support/factor.ts'
 import { mintSession } from '#tests/support/minted-session.ts'
+import { PASSWORD } from '#tests/support/service.ts'
 import { type Browser, startWeb, type TestWeb, WEB_ORIGIN } from '#tests/support/web.ts'
 
 let web: TestWeb
@@ -36,6 +37,8 @@ async function signedIn(email: string, minutes: 1 | 60): Promise<Browser> {
   browser.cookies.set(COOKIES.session.name, token)
   return browser
 }
+
+const codesOn = ({ page }: Browser) => [...page.body.matchAll(/<li><code>([^<]+)</g)].map(([, code = '']) => code)
 
 const isLive = async (token = '') => (await web.service.request('GET /v1/auth/session', { token })).status === 200
 
@@ -176,6 +179,34 @@ describe('a person with a passkey', () => {
     await later.submit(`${BASE}/${first?.['id']}/remove`, { proof_credential: answerOn(later, second) })
     expect(later.page.body).toContain('It was removed.')
     expect(later.page.body).not.toContain('Laptop')
+  })
+})
+
+describe('of several forms that need a proof, the one that was sent asks for it', () => {
+  const PROOF = /<fieldset class="proof">/
+  const asks = ({ page }: Browser, to: string) =>
+    [...page.body.matchAll(/ action="([^"]*)"[^>]*>(.*?)<\/form>/gs)].some(([, at, form = '']) => at === to && PROOF.test(form))
+
+  it.each([`${BASE}/start`, `${BASE}/passkey/start`])('of a person without a factor: %s', async (to) => {
+    const { email } = await newUser(web.service)
+    const browser = await signedIn(email, 60)
+    await browser.open(BASE)
+    await browser.submit(to)
+    expect([browser.page.status, asks(browser, to)]).toEqual([422, true])
+    await browser.submit(to, { proof_password: 'a wrong passphrase' })
+    expect([browser.page.status, asks(browser, to)]).toEqual([422, true])
+    await browser.submit(to, { proof_password: PASSWORD })
+    expect(codesOn(browser)).toHaveLength(10)
+  })
+
+  it('of a person with a passkey, who sets up an app', async () => {
+    const { email, passkey } = await newPasskeyPerson()
+    const browser = await signedIn(email, 60)
+    await browser.open(BASE)
+    await browser.submit(`${BASE}/start`)
+    expect([browser.page.status, asks(browser, `${BASE}/start`)]).toEqual([422, true])
+    await browser.submit(`${BASE}/start`, { proof_credential: answerOn(browser, passkey) })
+    expect(browser.page.body).toContain('<h1>Set up your authenticator app</h1>')
   })
 })
 
