@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { Problem } from '#shared/base/problem.ts'
 import { type Client, ProblemError, type ReplyOf } from '#shared/client/client.ts'
 import { Assertion, Registration } from '#shared/factor/credential.ts'
 import { FormRefused } from '#web/http/refusal.ts'
@@ -34,7 +35,8 @@ export async function passkeyOptions(
         : await call('POST /v1/auth/login/passkey-options', { body: of })
     return options
   } catch (error) {
-    if (!(error instanceof ProblemError)) throw error
+    // A Problem: the API did not respond.
+    if (!(error instanceof ProblemError || error instanceof Problem)) throw error
     return null
   }
 }

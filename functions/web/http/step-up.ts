@@ -4,7 +4,7 @@ import { STEP_UP } from '#shared/client/step-up.ts'
 import { type Me, type Proof, proofOf } from '#web/http/me.ts'
 import type { Page } from '#web/http/page.ts'
 import { assertionOf } from '#web/http/passkey.ts'
-import { ProofRefused } from '#web/http/refusal.ts'
+import { FormRefused, ProofRefused } from '#web/http/refusal.ts'
 import { given, type WebState } from '#web/http/request.ts'
 import { takeToken } from '#web/http/session-token.ts'
 import { TEXTS } from '#web/texts/texts.ts'
@@ -25,12 +25,12 @@ export function owedProof({ stepUp }: Page, me: Me | null, { factor, session }: 
   return steppedUpAt + lifetimeMs - Date.now() < Math.min(LEFT_MS, lifetimeMs / 2) ? proof : null
 }
 
-/** The fields of a form that prove presence, and what the API calls each. */
+/** The fields of a form that prove presence, and what the API calls each. Who used a passkey may have typed half a code before. */
 const FIELDS = [
+  ['proof_credential', 'credential'],
   ['proof_code', 'code'],
   ['proof_recovery_code', 'recovery_code'],
   ['proof_password', 'password'],
-  ['proof_credential', 'credential'],
 ] as const
 
 /**
@@ -42,10 +42,11 @@ export async function stepUpBy(state: WebState, config: Config): Promise<void> {
   if (sent === undefined || owedProof(given(state.matched).page, state.session, config) === null) return
   const [field, name] = sent
   const text = state.form?.get(field) ?? ''
-  const proof = name === 'credential' ? { credential: assertionOf(text, TEXTS[state.language]) } : { [name]: text }
   try {
+    const proof = name === 'credential' ? { credential: assertionOf(text, TEXTS[state.language]) } : { [name]: text }
     takeToken(state, await given(state.call)('POST /v1/auth/step-up', { body: proof }))
   } catch (error) {
+    if (error instanceof FormRefused) throw new ProofRefused(...error.errors)
     if (!(error instanceof ProblemError) || error.status !== 422) throw error
     const { secondFactor: texts, fieldErrors } = TEXTS[state.language]
     const isForm = error.kind === 'validation-failed'

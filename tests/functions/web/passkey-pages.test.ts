@@ -103,6 +103,26 @@ describe('a passkey as the first factor', () => {
 })
 
 describe('a person with a passkey', () => {
+  it('proves their presence by it beside half a code', async () => {
+    const { email, passkey } = await newPasskeyPerson()
+    const browser = await signedIn(email, 60)
+    await browser.open(`${BASE}/recovery-codes`)
+    await browser.submit(`${BASE}/recovery-codes`, { proof_code: '12', proof_credential: answerOn(browser, passkey) })
+    expect(browser.page.body.match(/<li><code>/g)).toHaveLength(10)
+  })
+
+  it('stays on the page that asks for the proof after an answer that no passkey gives', async () => {
+    const { email } = await newPasskeyPerson()
+    await mintSession(web.service.sql, { email })
+    const browser = await signedIn(email, 60)
+    await browser.open('/account/sessions')
+    const to = /action="([^"]*\/end)"/.exec(browser.page.body)?.[1] ?? ''
+    await browser.submit(to)
+    await browser.submit(to, { proof_credential: '{}' })
+    expect(browser.page.status).toBe(422)
+    expect(browser.page.body).toMatch(/<h1>Confirm that it is you<[^]*data-passkey="proof_credential"/)
+  })
+
   it('signs in by it alone, to the page that they wanted, and by it after the password', async () => {
     const { email, passkey } = await newPasskeyPerson()
     const alone = web.browser()
@@ -220,8 +240,11 @@ it('offers no passkey to a person without one', async () => {
   }
 })
 
-it('asks for email and password when the API gives no options', async () => {
-  web.breakApi(async () => Response.json({ type: 'about:blank', title: 'x', status: 503 }, { status: 503 }))
+it.each([
+  ['gives no options', async () => Response.json({ type: 'about:blank', title: 'x', status: 503 }, { status: 503 })],
+  ['does not respond', () => Promise.reject(new Error('down'))],
+])('asks for email and password when the API %s', async (_case, send) => {
+  web.breakApi(send)
   const browser = web.browser()
   const { status, body } = await browser.open('/sign-in').finally(() => web.breakApi(null))
   expect([status, optionsOn(browser), body.includes('name="password"')]).toEqual([200, null, true])
