@@ -215,6 +215,24 @@ describe('a person with an app', () => {
     expect(other.page.body).toContain('9 recovery codes are left.')
   })
 
+  it('puts the new recovery codes in place that the page showed: those of another tab are shown first', async () => {
+    const user = await newFactorUser(web.service)
+    const browser = await signedIn(user.email, '1 minute')
+    await browser.open(`${BASE}/recovery-codes`)
+    await browser.submit(`${BASE}/recovery-codes`, { proof_code: codeNow(user.secret) })
+    const shown = codesOn(browser)
+    await web.service.request('POST /v1/auth/factors/draft', {
+      token: session(browser) ?? '',
+      body: { renew_codes: true },
+    })
+    await browser.submit(`${BASE}/recovery-codes`)
+    expect(browser.page.status).toBe(422)
+    expect(codesOn(browser)).toHaveLength(10)
+    expect(codesOn(browser)).not.toEqual(shown)
+    await browser.submit(`${BASE}/recovery-codes`)
+    expect(browser.page.body).toContain('Your new recovery codes work now.')
+  })
+
   it('renames and removes it, on a page that says what follows and asks for a code', async () => {
     const user = await newFactorUser(web.service)
     const browser = await signedIn(user.email, '1 minute')

@@ -86,6 +86,32 @@ describe('a passkey as the first factor', () => {
     expect(await isLive(browser.cookies.get(COOKIES.session.name))).toBe(true)
   })
 
+  it('comes with the recovery codes that its page showed: those of another tab are shown first', async () => {
+    const user = await newUser(web.service)
+    const browser = await signedIn(user.email, 1)
+    await browser.open(BASE)
+    await browser.submit(`${BASE}/passkey/start`)
+    const shown = codesOn(browser)
+    const tab = web.browser()
+    for (const [name, value] of browser.cookies) tab.cookies.set(name, value)
+    await tab.open(BASE)
+    await tab.submit(`${BASE}/passkey/start`)
+    const passkey = new Authenticator({ origin: WEB_ORIGIN })
+    const setup_code = await mailedCode(user.email)
+    const send = () =>
+      browser.submit(`${BASE}/passkey`, {
+        name: 'Laptop',
+        credential: JSON.stringify(passkey.create(optionsOn(browser))),
+        setup_code,
+      })
+    await send()
+    expect(browser.page.status).toBe(422)
+    expect(codesOn(browser)).toEqual(codesOn(tab))
+    expect(codesOn(browser)).not.toEqual(shown)
+    await send()
+    expect(browser.page.body).toContain('The passkey was added.')
+  })
+
   it('is not made on a page that was open too long, or of another session', async () => {
     const user = await newUser(web.service)
     const browser = await signedIn(user.email, 1)

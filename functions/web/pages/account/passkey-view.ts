@@ -5,6 +5,7 @@ import type { Me } from '#web/http/me.ts'
 import { present } from '#web/http/query.ts'
 import { type View, view } from '#web/http/reply.ts'
 import { setUp } from '#web/texts/set-up.ts'
+import type { Draft } from '#web/pages/account/draft.ts'
 import { codeList } from '#web/pages/account/set-up-views.ts'
 import { field } from '#web/view/form.ts'
 import { passkeyForm } from '#web/view/passkey.ts'
@@ -13,14 +14,15 @@ import type { Ui } from '#web/view/ui.ts'
 
 const BASE = '/account/second-factor'
 
-/** The steps in which a passkey is made. `codes`: the recovery codes that come with the first factor. */
+/** The steps in which a passkey is made. `draft`: the recovery codes that come with the first factor. */
 export function passkeyView(
   context: Ui & { readonly session: Me },
   options: ReplyOf<'POST /v1/auth/factors/passkey-options'>['options'],
-  codes: readonly string[] | null,
+  draft: Draft | null,
 ): View {
   const t = setUp[context.language]
   const hidden = present({ next: context.wanted })
+  const codes = draft?.recovery_codes ?? null
   return view({
     title: t.passkeyTitle,
     content: html`<p class="prose">${t.passkeyText}</p>
@@ -28,7 +30,7 @@ export function passkeyView(
 ${codes !== null && html`<p class="prose">${t.appText}</p><h2>${t.save}</h2><p class="prose">${t.saveText}</p>${codeList(codes)}`}
 ${passkeyForm(context, {
   to: `${BASE}/passkey`,
-  hidden,
+  hidden: { ...hidden, ...present({ draft: draft?.expires_at ?? null }) },
   options,
   fields: [
     field(context, { name: 'name', label: t.name, hint: t.passkeyName, value: t.passkey, autocomplete: 'off' }),

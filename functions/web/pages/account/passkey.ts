@@ -5,7 +5,7 @@ import { page, type PageContext } from '#web/http/page.ts'
 import { registrationOf } from '#web/http/passkey.ts'
 import { NoticeQuery, optional } from '#web/http/query.ts'
 import { type PageReply, redirect } from '#web/http/reply.ts'
-import { findDraft } from '#web/pages/account/draft.ts'
+import { expectShown, findDraft } from '#web/pages/account/draft.ts'
 import { withQuery } from '#web/view/parts.ts'
 
 const BASE = '/account/second-factor'
@@ -40,13 +40,15 @@ export const addPasskey = page({
   route: `POST ${PASSKEY}`,
   access: 'session',
   stepUp: 'POST /v1/auth/factors/passkey',
-  form: v.object({ name: v.string(), credential: v.string(), setup_code: optional }),
+  form: v.object({ name: v.string(), credential: v.string(), setup_code: optional, draft: optional }),
   ownTexts: ({ secondFactor: t }) => ({
     setup_code: { 'wrong-format': t.setupFormat, 'wrong-code': t.wrongSetupCode },
   }),
   async handle({ form: { name, setup_code, ...form }, session, call, takeToken, wanted, t }) {
     const credential = registrationOf(form.credential, t)
-    const body = { name, credential, ...(proofOf(session) === 'password' ? { setup_code: setup_code ?? '' } : {}) }
+    const isFirst = proofOf(session) === 'password'
+    if (isFirst) await expectShown(call, form.draft, t)
+    const body = { name, credential, ...(isFirst ? { setup_code: setup_code ?? '' } : {}) }
     takeToken(await call('POST /v1/auth/factors/passkey', { body }))
     return redirect(withQuery(BASE, { next: wanted }), { notice: 'passkey-added' })
   },
@@ -58,18 +60,18 @@ type Loaded = Awaited<ReturnType<typeof load>>
 /** What a passkey is made with, and the recovery codes that come with a first factor. */
 async function load(call: Client['call']) {
   const [{ options }, draft] = await Promise.all([call('POST /v1/auth/factors/passkey-options'), findDraft(call)])
-  return { options, codes: draft?.recovery_codes ?? null }
+  return { options, draft }
 }
 
 async function setUp(
   context: PageContext<'session', unknown, unknown, unknown, unknown>,
-  { options, codes }: Loaded,
+  { options, draft }: Loaded,
 ): Promise<PageReply> {
   const isFirst = proofOf(context.session) === 'password'
-  if (isFirst && codes === null)
+  if (isFirst && (draft?.recovery_codes ?? null) === null)
     return context.refusal === null
       ? redirect(withQuery(BASE, { next: context.wanted }), { notice: 'draft-expired' })
       : (await import('#web/pages/account/set-up-views.ts')).startOverView(context, 'passkeyTitle')
   const { passkeyView } = await import('#web/pages/account/passkey-view.ts')
-  return passkeyView(context, options, isFirst ? codes : null)
+  return passkeyView(context, options, isFirst ? draft : null)
 }

@@ -3,7 +3,7 @@ import { ProblemError } from '#shared/client/client.ts'
 import { page } from '#web/http/page.ts'
 import { optional } from '#web/http/query.ts'
 import { redirect } from '#web/http/reply.ts'
-import { findDraft } from '#web/pages/account/draft.ts'
+import { expectShown, findDraft } from '#web/pages/account/draft.ts'
 
 const BASE = '/account/second-factor'
 const CODES = `${BASE}/recovery-codes`
@@ -22,17 +22,18 @@ export const showRecoveryCodes = page({
   handle: async (context) => (await views()).codesView(context, context.data),
 })
 
-/** Makes new codes. `saved`: puts them in the place of the previous ones. */
+/** Makes new codes. `saved`: puts those of the draft that expires then in the place of the previous ones. */
 export const renewRecoveryCodes = page({
   route: `POST ${CODES}`,
   access: 'session',
   stepUp: 'POST /v1/auth/factors/recovery-codes',
   form: v.object({ saved: optional }),
-  async handle({ form, call }) {
+  async handle({ form, call, t }) {
     if (form.saved === null) {
       await call('POST /v1/auth/factors/draft', { body: { renew_codes: true } })
       return redirect(CODES)
     }
+    await expectShown(call, form.saved, t)
     await call('POST /v1/auth/factors/recovery-codes')
     return redirect(BASE, { notice: 'codes-renewed' })
   },

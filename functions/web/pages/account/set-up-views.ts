@@ -78,7 +78,7 @@ export function codesView(ui: Ui, draft: Draft | null): View {
 ${codes !== null && codeList(codes)}
 ${form(ui, {
   to: CODES,
-  hidden: codes === null ? {} : { saved: 'yes' },
+  hidden: draft === null || codes === null ? {} : { saved: draft.expires_at },
   fields: null,
   submit: codes === null ? t.showCodes : t.saved,
   back: BASE,
