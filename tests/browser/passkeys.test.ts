@@ -168,6 +168,68 @@ it('the browser offers passkeys at the email field, and at a page that was left 
   expect(complaints).toEqual([])
 })
 
+it('a second click asks the device once more, and says nothing of the first', async () => {
+  const { page, complaints } = await windowWithScripts()
+  const device = await addDevice(page)
+  await addFirst(page, 'account@acme.test')
+  await device.touch(false)
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.goto('/sign-in')
+  const button = page.getByRole('button', { name: 'Use a passkey' })
+  await button.dblclick()
+  // Chromium ends the first request in a later task.
+  await page.waitForTimeout(1000)
+  expect(await page.getByRole('alert').isVisible()).toBe(false)
+  await device.touch(true)
+  await button.click()
+  await page.waitForURL(/\/s\/acme-print/)
+  expect(complaints).toEqual([])
+})
+
+it('a page that says what was wrong sends nothing again when somebody comes back to it', async () => {
+  const { page } = await windowWithScripts()
+  await addDevice(page)
+  await page.clock.install()
+  await page.goto('/sign-in')
+  await page.evaluate(`document.querySelector('form[action="/sign-in/passkey"]').submit()`)
+  await page.locator('.summary').waitFor()
+  const sent: string[] = []
+  page.on('request', (request) => sent.push(request.url()))
+  await page.clock.fastForward('11:00')
+  await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+  await page.waitForTimeout(1000)
+  expect(sent).toEqual([])
+})
+
+it('leaves out the user handle that a device answers as no bytes', async () => {
+  const { page } = await windowWithScripts()
+  await page.addInitScript(`
+    const [none, some] = [new ArrayBuffer(0), new ArrayBuffer(1)]
+    const response = { clientDataJSON: some, authenticatorData: some, signature: some, userHandle: none }
+    navigator.credentials.get = async () => ({ id: 'AA', rawId: some, type: 'public-key', response })
+    addEventListener('submit', (event) => event.preventDefault())`)
+  await page.goto('/sign-in')
+  await page.getByRole('button', { name: 'Use a passkey' }).click()
+  const credential = page.locator('[name=credential]')
+  await expect.poll(() => credential.inputValue()).toContain('"signature":"AA"')
+  expect(await credential.inputValue()).not.toContain('userHandle')
+})
+
+it('sends a form once where passkeys fail', async () => {
+  const { page } = await windowWithScripts()
+  await page.addInitScript("PublicKeyCredential.isConditionalMediationAvailable = () => { throw new Error('not here') }")
+  await page.goto('/sign-in')
+  const prevented = await page.evaluate(`(() => {
+    const seen = []
+    const form = document.querySelector('form[action="/sign-in"]')
+    addEventListener('submit', (event) => { seen.push(event.defaultPrevented); event.preventDefault() })
+    form.requestSubmit()
+    form.requestSubmit()
+    return seen
+  })()`)
+  expect(prevented).toEqual([false, true])
+})
+
 it('has no button of passkeys without scripts, nor at an address whose passkeys are of another host', async () => {
   const button = (page: Page) => page.getByRole('button', { name: 'Use a passkey' }).isVisible()
   const context = await openWindow(chromium, stack.web_url)

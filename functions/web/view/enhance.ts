@@ -13,7 +13,7 @@ import { asset } from '#web/view/asset.ts'
  * It uses passkeys: it reads the options that the page has (view/passkey.ts), asks the browser, puts the answer into a field, and sends the
  * form. It copies the buffers itself, because `toJSON()` fails under several password managers. At the field of an email the browser offers
  * passkeys by itself. Such a page loads itself again when somebody returns to it after nine minutes and has typed nothing: its challenge
- * is good for ten.
+ * is good for ten. A page that says what was wrong does not: it would send its form again.
  */
 export const ENHANCE = `for (const field of document.querySelectorAll('input[type=password][data-show]')) {
   const button = document.createElement('input')
@@ -38,6 +38,28 @@ export const ENHANCE = `for (const field of document.querySelectorAll('input[typ
   field.after(button)
 }
 const { working, passkey } = document.currentScript.dataset
+let rest
+addEventListener('submit', (event) => {
+  if (rest !== undefined) event.preventDefault()
+  if (event.defaultPrevented) return
+  const { target: form, submitter: pressed } = event
+  const said = document.createElement('p')
+  said.setAttribute('role', 'status')
+  form.append(said)
+  const say = setTimeout(() => {
+    pressed?.setAttribute('aria-busy', 'true')
+    said.textContent = working
+  }, 500)
+  rest = () => {
+    clearTimeout(say)
+    clearTimeout(end)
+    pressed?.removeAttribute('aria-busy')
+    said.remove()
+    rest = undefined
+  }
+  const end = setTimeout(rest, 10000)
+})
+addEventListener('pageshow', () => rest?.())
 const bytes = (text) =>
   Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (each) => each.charCodeAt(0))
 const text = (buffer) =>
@@ -63,7 +85,7 @@ for (const part of isHere ? document.querySelectorAll('main [data-passkey]') : [
     const { id, rawId, type, response } = await navigator.credentials[user ? 'create' : 'get'](asked)
     const sent = { transports: response.getTransports?.() }
     for (const name of ['clientDataJSON', 'attestationObject', 'authenticatorData', 'signature', 'userHandle'])
-      if (response[name]) sent[name] = text(response[name])
+      if (response[name]?.byteLength) sent[name] = text(response[name])
     field.value = JSON.stringify({ id, rawId: text(rawId), type, response: sent })
     form.requestSubmit()
   }
@@ -71,6 +93,7 @@ for (const part of isHere ? document.querySelectorAll('main [data-passkey]') : [
     event.preventDefault()
     said.hidden = true
     ask().catch(({ name }) => {
+      if (name === 'AbortError') return
       said.textContent = said.dataset[name] ?? said.dataset.text
       said.hidden = false
     })
@@ -83,32 +106,10 @@ for (const part of isHere ? document.querySelectorAll('main [data-passkey]') : [
     .catch(() => {})
   const begun = Date.now()
   document.addEventListener('visibilitychange', () => {
-    const typed = [...document.querySelectorAll('main [required]')].some(({ value }) => value)
+    const typed = [...document.querySelectorAll('main [required], .summary')].some(({ value }) => value !== '')
     if (!document.hidden && Date.now() - begun > 540000 && !typed) location.reload()
   })
 }
-let rest
-addEventListener('submit', (event) => {
-  if (rest !== undefined) event.preventDefault()
-  if (event.defaultPrevented) return
-  const { target: form, submitter: pressed } = event
-  const said = document.createElement('p')
-  said.setAttribute('role', 'status')
-  form.append(said)
-  const say = setTimeout(() => {
-    pressed?.setAttribute('aria-busy', 'true')
-    said.textContent = working
-  }, 500)
-  rest = () => {
-    clearTimeout(say)
-    clearTimeout(end)
-    pressed?.removeAttribute('aria-busy')
-    said.remove()
-    rest = undefined
-  }
-  const end = setTimeout(rest, 10000)
-})
-addEventListener('pageshow', () => rest?.())
 `
 
 export const ENHANCE_FILE = asset('enhance', 'js', 'text/javascript; charset=utf-8', ENHANCE)
