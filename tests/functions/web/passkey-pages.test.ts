@@ -137,6 +137,21 @@ describe('a person with a passkey', () => {
     expect(browser.page.body.match(/<li><code>/g)).toHaveLength(10)
   })
 
+  it('proves their presence before they add another, when little of the last proof is left', async () => {
+    const { email, passkey } = await newPasskeyPerson()
+    const browser = await signedIn(email, 60)
+    await web.service.sql`
+      update app.sessions set stepped_up_at = now() - interval '6 minutes'
+       where user_id = (select id from app.users where email = ${email}) and created_at < now() - interval '30 minutes'`
+    const wanted = '/account/sessions'
+    await browser.open(`${BASE}/passkey?next=${encodeURIComponent(wanted)}`)
+    expect(browser.page.body).toContain('<h1>Confirm that it is you</h1>')
+    await browser.submit('/account/confirm', { credential: answerOn(browser, passkey) })
+    expect(browser.page.body).toContain('<h1>Add a passkey</h1>')
+    expect(browser.page.body).not.toContain('proof_code')
+    expect(browser.hidden(`${BASE}/passkey`)).toHaveProperty('next', wanted)
+  })
+
   it('stays on the page that asks for the proof after an answer that no passkey gives', async () => {
     const { email } = await newPasskeyPerson()
     await mintSession(web.service.sql, { email })

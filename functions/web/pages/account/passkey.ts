@@ -16,7 +16,13 @@ export const showPasskey = page({
   access: 'session',
   query: NoticeQuery,
   load: ({ call }) => load(call),
-  handle: (context) => setUp(context, context.data),
+  async handle(context) {
+    const { proofFor, session, wanted, data } = context
+    // The form makes a passkey, and takes none as a proof.
+    return proofOf(session) === 'code' && proofFor(PASSKEY) !== null
+      ? redirect(withQuery('/account/confirm', { next: withQuery(PASSKEY, { next: wanted }) }))
+      : setUp(context, data)
+  },
 })
 
 /** Asks for a proof of presence. For a first factor, mails the setup code that it needs, and makes the recovery codes. */
