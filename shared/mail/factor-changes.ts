@@ -16,6 +16,15 @@ const en: ChangeTexts = {
     'Your authenticator app was removed',
     'The authenticator app was removed, and the other sessions were ended.',
   ],
+  'passkey-added': [
+    'A passkey was added',
+    'A passkey was added, which signs in without the password. The password alone does not sign in any more.',
+  ],
+  'passkey-removed': ['A passkey was removed', 'A passkey was removed, and the other sessions were ended.'],
+  'counter-back': [
+    'A passkey may have been copied',
+    'A passkey was refused, because its counter went back: somebody may have copied it. Remove it on the page “Second step” of your account.',
+  ],
   'codes-renewed': ['You have new recovery codes', 'New recovery codes were made. The previous ones no longer work.'],
   'codes-voided': [
     'Your recovery codes no longer work',
@@ -53,6 +62,15 @@ const es: ChangeTexts = {
   'app-removed': [
     'Se quitó su aplicación de autenticación',
     'La aplicación de autenticación se quitó y las demás sesiones se cerraron.',
+  ],
+  'passkey-added': [
+    'Se añadió una llave de acceso',
+    'Se añadió una llave de acceso, que permite entrar sin contraseña. La contraseña sola ya no basta para entrar.',
+  ],
+  'passkey-removed': ['Se quitó una llave de acceso', 'Se quitó una llave de acceso y las demás sesiones se cerraron.'],
+  'counter-back': [
+    'Puede que alguien haya copiado una llave de acceso',
+    'Se rechazó una llave de acceso porque su contador retrocedió: puede que alguien la haya copiado. Quítela en la página «Segundo paso» de su cuenta.',
   ],
   'codes-renewed': [
     'Tiene códigos de recuperación nuevos',

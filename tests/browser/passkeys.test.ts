@@ -146,7 +146,7 @@ it('a person adds a passkey, signs in by it in two ways, proves their presence b
 it('the browser offers passkeys at the email field, and at a page that was left open for long', async () => {
   const { page, complaints } = await windowWithScripts()
   const device = await addDevice(page)
-  await addFirst(page, 'designer@acme.test')
+  await addFirst(page, 'designer@bolt.test')
   await device.touch(false)
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.clock.install()
@@ -156,7 +156,7 @@ it('the browser offers passkeys at the email field, and at a page that was left 
   const comeBack = () => page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
   await comeBack()
   await page.clock.fastForward('11:00')
-  await page.getByLabel('Email address').fill('designer@acme.test')
+  await page.getByLabel('Email address').fill('designer@bolt.test')
   await comeBack()
   expect(await challenge()).toBe(first)
   await page.getByLabel('Email address').fill('')
@@ -164,7 +164,7 @@ it('the browser offers passkeys at the email field, and at a page that was left 
   expect(await challenge()).not.toBe(first)
   await device.touch(true)
   await page.goto('/sign-in', { waitUntil: 'commit' })
-  await page.waitForURL(/\/s\/acme-print/)
+  await page.waitForURL(/\/s\/bolt-apparel/)
   expect(complaints).toEqual([])
 })
 
@@ -217,7 +217,9 @@ it('leaves out the user handle that a device answers as no bytes', async () => {
 
 it('sends a form once where passkeys fail', async () => {
   const { page } = await windowWithScripts()
-  await page.addInitScript("PublicKeyCredential.isConditionalMediationAvailable = () => { throw new Error('not here') }")
+  await page.addInitScript(
+    "PublicKeyCredential.isConditionalMediationAvailable = () => { throw new Error('not here') }",
+  )
   await page.goto('/sign-in')
   const prevented = await page.evaluate(`(() => {
     const seen = []

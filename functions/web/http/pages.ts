@@ -31,7 +31,7 @@ import { changeLanguage, changePassword, showAccount } from '#web/pages/account/
 import { endOtherSessions, endSession, listSessions } from '#web/pages/account/sessions.ts'
 import { addApp, sendSetupCode, showApp } from '#web/pages/account/app.ts'
 import { askProof, giveProof } from '#web/pages/account/confirm.ts'
-import { addPasskey, showPasskey, startPasskey } from '#web/pages/account/passkey.ts'
+import { addPasskey, sendPasskeySetupCode, showPasskey, startPasskey } from '#web/pages/account/passkey.ts'
 import { renewRecoveryCodes, showRecoveryCodes } from '#web/pages/account/recovery-codes.ts'
 import {
   askName,
@@ -154,6 +154,7 @@ export const PAGES: readonly Page[] = [
   showPasskey,
   startPasskey,
   addPasskey,
+  sendPasskeySetupCode,
   showRecoveryCodes,
   renewRecoveryCodes,
   askName,

@@ -102,7 +102,7 @@ async function askView(context: Context, next: string | null, by: 'code' | 'reco
   const link = (to: string, label: string) => html`<p><a href="${withQuery(to, { next: address })}">${label}</a></p>`
   return view({
     title: isCode ? texts.codeTitle : hasApp ? texts.recoveryTitle : texts.confirm,
-    content: html`<p class="prose">${isCode ? texts.codeText(email) : texts.recoveryText(email)}</p>
+    content: html`<p class="prose">${isCode ? texts.codeText(email) : hasApp || options === null ? texts.recoveryText(email) : texts.passkeyText(email)}</p>
 ${options !== null && passkeyForm(context, { to: CODE, hidden, options, submit: texts.usePasskey })}
 ${form(context, {
   to: isCode ? CODE : RECOVERY,

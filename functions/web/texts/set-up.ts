@@ -1,5 +1,5 @@
 const en = {
-  why: 'With a second step, a stolen password is not enough: you also enter a code that an app on your phone shows.',
+  why: 'With a second step, a stolen password is not enough: you also enter a code that an app on your phone shows, or use a passkey.',
   apps: 'You need an authenticator app on your phone. Any will do: Google Authenticator, Microsoft Authenticator, 1Password and others. You also need your email: we send you a setup code.',
   setUp: 'Set up an app',
   passkey: 'Passkey',
@@ -17,6 +17,7 @@ const en = {
   app: 'Authenticator app',
   added: 'Added',
   lastUsed: 'Last used',
+  never: 'Never',
   rename: 'Rename',
   renameTitle: (name: string) => `Rename ${name}`,
   saveName: 'Save the name',
@@ -53,10 +54,10 @@ const en = {
   enter: 'Enter the code that the app shows',
   setupCode: 'Setup code from our email',
   setupHint: (email: string) => `We sent it to ${email}. It works for 10 minutes.`,
-  sendAgain: 'Send the setup code again',
+  sendAgain: 'Send a new setup code',
   finish: 'Finish',
   codesTitle: 'New recovery codes',
-  codesText: 'You get ten new codes. The codes that you have now no longer work afterwards.',
+  codesText: 'You get ten new codes. The codes that you have now work until you say that you have saved the new ones.',
   showCodes: 'Show new codes',
   codesShown:
     'Print this page, or keep the codes in a password manager. Your previous codes work until you say that you have saved these.',
@@ -64,7 +65,7 @@ const en = {
 }
 
 const es: typeof en = {
-  why: 'Con un segundo paso, una contraseña robada no basta: usted escribe además un código que muestra una aplicación en su teléfono.',
+  why: 'Con un segundo paso, una contraseña robada no basta: usted escribe además un código que muestra una aplicación en su teléfono, o usa una llave de acceso.',
   apps: 'Necesita una aplicación de autenticación en su teléfono. Sirve cualquiera: Google Authenticator, Microsoft Authenticator, 1Password y otras. También necesita su correo: le enviamos un código de configuración.',
   setUp: 'Configurar una aplicación',
   passkey: 'Llave de acceso',
@@ -83,6 +84,7 @@ const es: typeof en = {
   app: 'Aplicación de autenticación',
   added: 'Añadida',
   lastUsed: 'Último uso',
+  never: 'Nunca',
   rename: 'Cambiar el nombre',
   renameTitle: (name) => `Cambiar el nombre de ${name}`,
   saveName: 'Guardar el nombre',
@@ -120,10 +122,11 @@ const es: typeof en = {
   enter: 'Escriba el código que muestra la aplicación',
   setupCode: 'Código de configuración de nuestro correo',
   setupHint: (email) => `Lo enviamos a ${email}. Sirve durante 10 minutos.`,
-  sendAgain: 'Enviar otra vez el código de configuración',
+  sendAgain: 'Enviar otro código de configuración',
   finish: 'Terminar',
   codesTitle: 'Códigos de recuperación nuevos',
-  codesText: 'Recibe diez códigos nuevos. Los que tiene ahora dejarán de funcionar.',
+  codesText:
+    'Recibirá diez códigos nuevos. Los que tiene ahora funcionan hasta que confirme que ha guardado los nuevos.',
   showCodes: 'Mostrar los códigos nuevos',
   codesShown:
     'Imprima esta página o guarde los códigos en un gestor de contraseñas. Los anteriores funcionan hasta que confirme que ha guardado estos.',

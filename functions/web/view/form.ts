@@ -198,9 +198,9 @@ export function passkeyPart(
   },
 ): Html {
   const { name, above = null, button, back, autofill = false } = parts
-  const { fieldErrors, problems, common } = ui.t
+  const { fieldErrors, secondFactor, common } = ui.t
   return html`<div hidden data-passkey="${name}"${autofill && html` data-autofill`}><input type="hidden" name="${name}">${above}
-<p class="error" role="alert" hidden data-text="${String(fieldErrors['wrong-passkey'])}" data--invalid-state-error="${problems['passkey-exists']}"></p>
+<p class="error" role="alert" hidden data-text="${String(fieldErrors['wrong-passkey'])}" data--invalid-state-error="${secondFactor.knownDevice}"></p>
 <div class="actions">${button}${back !== undefined && html` <a href="${back}">${common.cancel}</a>`}</div></div>`
 }
 

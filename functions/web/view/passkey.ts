@@ -35,7 +35,8 @@ ${passkeyPart(ui, {
   above: html`${fields}${proofFields(ui, to)}`,
   button: html`<button type="submit"${fields === null && html` class="plain"`}>${submit}</button>`,
   back,
-  autofill,
+  // A page that says what was wrong would send itself again and again.
+  autofill: autofill && ui.refusal === null,
 })}
 </form>`
 }

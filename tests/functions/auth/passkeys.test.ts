@@ -60,6 +60,8 @@ describe('a passkey as the first factor', () => {
     expect(data).toMatchObject([{ id: added.body.factor.id, kind: 'passkey', name: 'Laptop', last_used_at: null }])
     expect(left.left).toBe(10)
     expect(await mailsTo(user.id)).toContain('passkey-added')
+    await service.mail.deliver()
+    expect(service.mail.to(user.email).map(({ subject }) => subject)).toContain('A passkey was added')
     const { body } = await login(service, user.email)
     expect(body.second_factor.methods).toEqual(['passkey', 'recovery_code'])
     expect((await finish(service, body.second_factor.sign_in_token, { recovery_code: codes[0] })).status).toBe(200)

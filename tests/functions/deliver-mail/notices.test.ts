@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { FACTOR_CHANGES } from '#shared/queue/kinds.ts'
 import { newFactorUser } from '#tests/support/factor.ts'
 import { createMember, createUser } from '#tests/support/minted-session.ts'
 import { PASSWORD } from '#tests/support/service.ts'
@@ -167,4 +168,15 @@ it('mails a person who signs in from a network and with a device of which neithe
   await service.sql`update app.jobs set idempotency_key = id where payload ->> 'template' = 'new-sign-in'`
   await service.sql`update app.known_networks set seen_at = now() - interval '31 days'`
   expect(await signIn('203.0.113.4', FIREFOX), 'after 31 days').toEqual([200, 2])
+})
+
+it('has a mail for every change of a second factor that a function of the database mails', async () => {
+  const functions = await service.sql<{ source: string }[]>`
+    select prosrc as source from pg_proc where pronamespace = 'app'::regnamespace and prosrc like '%app.mail_change(%'`
+  const mailed = functions.flatMap(({ source }) =>
+    [...source.matchAll(/app\.mail_change\(([^;]*);/g)].flatMap(([, given = '']) =>
+      [...given.matchAll(/(?:,|then|else)\s*'([a-z-]+)'/g)].map(([, change]) => change),
+    ),
+  )
+  expect(new Set(mailed)).toEqual(new Set(FACTOR_CHANGES))
 })

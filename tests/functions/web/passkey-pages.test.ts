@@ -76,6 +76,8 @@ describe('a passkey as the first factor', () => {
     expect(browser.page.status).toBe(422)
     expect(browser.page.body).toContain('That is not the code from our mail, or it is too old.')
     expect(browser.page.body).not.toContain(passkey.id)
+    await browser.submit(`${BASE}/passkey/setup-code`)
+    expect(browser.page.body).toContain('We sent you a new setup code.')
     const again = { ...fields, credential: JSON.stringify(passkey.create(optionsOn(browser))) }
     await browser.submit(`${BASE}/passkey`, { ...again, setup_code: await mailedCode(user.email) })
     expect(browser.page.body).toContain('The passkey was added.')
@@ -246,7 +248,9 @@ describe('a person with a passkey', () => {
 describe('of several forms that need a proof, the one that was sent asks for it', () => {
   const PROOF = /<fieldset class="proof">/
   const asks = ({ page }: Browser, to: string) =>
-    [...page.body.matchAll(/ action="([^"]*)"[^>]*>(.*?)<\/form>/gs)].some(([, at, form = '']) => at === to && PROOF.test(form))
+    [...page.body.matchAll(/ action="([^"]*)"[^>]*>(.*?)<\/form>/gs)].some(
+      ([, at, form = '']) => at === to && PROOF.test(form),
+    )
 
   it.each([`${BASE}/start`, `${BASE}/passkey/start`])('of a person without a factor: %s', async (to) => {
     const { email } = await newUser(web.service)

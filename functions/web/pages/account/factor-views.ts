@@ -24,6 +24,7 @@ const nameOf = ({ language }: Ui, { name }: Factor): string =>
 export function factorsView(context: Ui, { data, recovery_codes: codes, required_by: shops, reset }: Factors): View {
   const t = setUp[context.language]
   const isOn = data.length > 0
+  const hasApp = data.some(({ kind }) => kind === 'totp')
   // Who is in no shop yet may have come because one asks for the second step.
   const address = context.wanted ?? (context.session?.tenant === null ? '/shops' : null)
   const start = (submit: string, to = `${BASE}/start`) =>
@@ -35,12 +36,14 @@ ${codes !== null && html`<p>${badge(t.codesLeft(codes.left), codes.left > FEW_CO
 ${isOn && address !== null && html`<p><a class="button" href="${address}">${t.goOn}</a></p>`}
 <p class="prose">${t.why}</p>
 ${isOn ? apps(context, data) : html`<p class="prose">${t.apps}</p>${start(t.setUp)}`}
-<h2>${t.passkeys}</h2><p class="prose">${t.passkeyText}</p>${start(t.addPasskey, `${BASE}/passkey/start`)}
 ${
-  isOn &&
-  html`<h2>${t.newPhone}</h2><p class="prose">${t.newPhoneText}</p>${start(t.setUpNew)}
-<h2>${t.codes}</h2><p><a href="${BASE}/recovery-codes">${t.newCodes}</a></p>`
+  // Before the passkeys: the first form of a page asks for the proof, and who lost a phone needs a new app first.
+  hasApp
+    ? html`<h2>${t.newPhone}</h2><p class="prose">${t.newPhoneText}</p>${start(t.setUpNew)}`
+    : isOn && html`<h2>${t.app}</h2>${start(t.setUp)}`
 }
+<h2>${t.passkeys}</h2><p class="prose">${t.passkeyText}</p>${start(t.addPasskey, `${BASE}/passkey/start`)}
+${isOn && html`<h2>${t.codes}</h2><p><a href="${BASE}/recovery-codes">${t.newCodes}</a></p>`}
 ${shops.length > 0 && html`<h2>${t.requiredBy}</h2><ul>${shops.map(({ tenant, from }) => html`<li>${t.requiredFrom(shopName(tenant), absolute(context, from))}</li>`)}</ul>`}
 <div class="actions"><a href="/account">${context.t.sessions.back}</a></div>`,
   })
@@ -48,7 +51,7 @@ ${shops.length > 0 && html`<h2>${t.requiredBy}</h2><ul>${shops.map(({ tenant, fr
 
 function apps(ui: Ui, data: readonly Factor[]): Html {
   const t = setUp[ui.language]
-  const { members, sessions } = ui.t
+  const { members } = ui.t
   return table<Factor>(
     {
       caption: t.caption,
@@ -59,7 +62,7 @@ function apps(ui: Ui, data: readonly Factor[]): Html {
             html`${nameOf(ui, factor)}${!factor.usable && html`<br><span class="quiet">${t.otherAddress}</span>`}`,
         },
         { head: t.added, cell: ({ created_at }) => when(ui, created_at) },
-        { head: t.lastUsed, cell: ({ last_used_at: at }) => (at === null ? sessions.none : when(ui, at)) },
+        { head: t.lastUsed, cell: ({ last_used_at: at }) => (at === null ? t.never : when(ui, at)) },
         {
           head: members.actions,
           cell: (factor) =>

@@ -7,7 +7,7 @@ import { type View, view } from '#web/http/reply.ts'
 import { setUp } from '#web/texts/set-up.ts'
 import type { Draft } from '#web/pages/account/draft.ts'
 import { codeList } from '#web/pages/account/set-up-views.ts'
-import { field } from '#web/view/form.ts'
+import { actionButton, field } from '#web/view/form.ts'
 import { passkeyForm } from '#web/view/passkey.ts'
 import { withQuery } from '#web/view/parts.ts'
 import type { Ui } from '#web/view/ui.ts'
@@ -44,6 +44,7 @@ ${passkeyForm(context, {
   ],
   submit: t.makePasskey,
   back: withQuery(BASE, hidden),
-})}`,
+})}
+${codes !== null && actionButton(context, { to: `${BASE}/passkey/setup-code`, hidden, label: t.sendAgain })}`,
   })
 }

@@ -61,6 +61,19 @@ export const addPasskey = page({
   again: async (context) => setUp(context, await load(context.call)),
 })
 
+/** Mails another setup code. What the passkey is set up with stays. */
+export const sendPasskeySetupCode = page({
+  route: `POST ${PASSKEY}/setup-code`,
+  access: 'session',
+  stepUp: 'POST /v1/auth/factors/setup-code',
+  formAt: PASSKEY,
+  async handle({ call, wanted }) {
+    await call('POST /v1/auth/factors/setup-code')
+    return redirect(withQuery(PASSKEY, { next: wanted }), { notice: 'setup-code-sent' })
+  },
+  again: async (context) => setUp(context, await load(context.call)),
+})
+
 type Loaded = Awaited<ReturnType<typeof load>>
 
 /** What a passkey is made with, and the recovery codes that come with a first factor. */
