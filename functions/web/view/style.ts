@@ -73,6 +73,7 @@ label .quiet{font-weight:400}
 .error{font-weight:600}
 input,select,textarea,button{font:inherit;color:inherit}
 [hidden]{display:none!important}
+.proof{margin-bottom:1.25rem}
 .proof [data-passkey]{margin:.75rem 0 1.25rem}
 input:not([type=hidden],[type=checkbox],[type=radio],[type=button]),select,textarea{width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--quiet);border-radius:.375rem;background:var(--card)}
 .form [role=status]{margin:.5rem 0 0;color:var(--quiet)}
