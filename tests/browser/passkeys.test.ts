@@ -146,7 +146,7 @@ it('a person adds a passkey, signs in by it in two ways, proves their presence b
 it('the browser offers passkeys at the email field, and at a page that was left open for long', async () => {
   const { page, complaints } = await windowWithScripts()
   const device = await addDevice(page)
-  await addFirst(page, 'designer@bolt.test')
+  await addFirst(page, 'production@bolt.test')
   await device.touch(false)
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.clock.install()
@@ -156,7 +156,7 @@ it('the browser offers passkeys at the email field, and at a page that was left 
   const comeBack = () => page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
   await comeBack()
   await page.clock.fastForward('11:00')
-  await page.getByLabel('Email address').fill('designer@bolt.test')
+  await page.getByLabel('Email address').fill('production@bolt.test')
   await comeBack()
   expect(await challenge()).toBe(first)
   await page.getByLabel('Email address').fill('')

@@ -62,7 +62,7 @@ it('a double click sends a code once, and signs in', async () => {
 it.each([1280, 320])(
   'a person sets up an app from the QR code, signs in with it, loses the phone, and sets up another (%i px)',
   async (width) => {
-    const email = width === 320 ? 'viewer@acme.test' : 'sales@acme.test'
+    const email = width === 320 ? 'viewer@bolt.test' : 'sales@bolt.test'
     const page = await window(width)
     await signIn(page, email)
     await page.goto('/account')
@@ -85,7 +85,7 @@ it.each([1280, 320])(
     await signOut()
     await page.getByLabel('Code').fill(codeOf(uri))
     await page.getByRole('button', { name: 'Sign in' }).click()
-    expect(await headingOf(page)).toBe('Acme Print')
+    expect(await headingOf(page)).toBe('Bolt Apparel')
     await signOut()
     await page.getByRole('link', { name: 'use a recovery code' }).click()
     await page.getByLabel('Recovery code').fill(codes[0] ?? '')
@@ -102,6 +102,6 @@ it.each([1280, 320])(
     await signOut()
     await page.getByLabel('Code').fill(codeOf(other))
     await page.getByRole('button', { name: 'Sign in' }).click()
-    expect(await headingOf(page)).toBe('Acme Print')
+    expect(await headingOf(page)).toBe('Bolt Apparel')
   },
 )
