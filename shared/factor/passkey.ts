@@ -77,7 +77,7 @@ interface PasskeyKey {
   readonly key: KeyObject
 }
 
-/** Returns the key of a COSE key, or null for one that no passkey of ours has. Throws for a point beside its curve. */
+/** Returns the public key that a COSE key has. Returns null if its type, curve or algorithm is none of ours. Throws for a point beside its curve. */
 function keyOf({ decodeCredentialPublicKey }: Library, publicKey: Uint8Array): PasskeyKey | null {
   if (publicKey.length > MAX_KEY_BYTES) return null
   const key: CoseKey = decodeCredentialPublicKey(new Uint8Array(publicKey))

@@ -7,7 +7,7 @@ import { html } from '#web/http/html.ts'
 import { forgetOpenSignIn } from '#web/http/open-sign-in.ts'
 import { page, type PageContext } from '#web/http/page.ts'
 import { assertionOf, passkeyOptions } from '#web/http/passkey.ts'
-import { NoticeQuery, optional } from '#web/http/query.ts'
+import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { FormRefused, fieldMessage } from '#web/http/refusal.ts'
 import { type PageReply, redirect, view } from '#web/http/reply.ts'
 import { field, form } from '#web/view/form.ts'
@@ -96,7 +96,7 @@ async function askView(context: Context, next: string | null, by: 'code' | 'reco
   if (openSignIn === null) return redirect(withQuery('/sign-in', { next: address }))
   const { secondFactor: texts, signIn } = t
   const options = await passkeyOptions(context.call, { sign_in_token: openSignIn.token })
-  const hidden = { sign_in: openSignIn.field, ...(address === null ? {} : { next: address }) }
+  const hidden = { sign_in: openSignIn.field, ...present({ next: address }) }
   const { hasApp } = openSignIn
   const [email, isCode] = [shownEmail(openSignIn.email), hasApp && by === 'code']
   const link = (to: string, label: string) => html`<p><a href="${withQuery(to, { next: address })}">${label}</a></p>`

@@ -3,7 +3,7 @@ import { type Client, ProblemError } from '#shared/client/client.ts'
 import { html } from '#web/http/html.ts'
 import { isNotice } from '#web/http/notices.ts'
 import { page } from '#web/http/page.ts'
-import { NoticeQuery, optional } from '#web/http/query.ts'
+import { NoticeQuery, optional, present } from '#web/http/query.ts'
 import { FormRefused } from '#web/http/refusal.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import { goOn } from '#web/pages/sign-in-with.ts'
@@ -65,12 +65,12 @@ export const signInByPasskey = page({
 async function signInView(ui: Ui & { readonly call: Client['call'] }, next: string | null): Promise<View> {
   const options = await passkeyOptions(ui.call, {})
   const { signIn: texts } = ui.t
-  const address = ui.ownAddress(next ?? '')
+  const hidden = present({ next: ui.ownAddress(next ?? '') })
   return view({
     title: texts.title,
     content: html`${form(ui, {
       to: '/sign-in',
-      hidden: address === null ? {} : { next: address },
+      hidden,
       fields: [
         field(ui, {
           name: 'email',
@@ -86,7 +86,7 @@ ${
   options !== null &&
   passkeyForm(ui, {
     to: '/sign-in/passkey',
-    hidden: address === null ? {} : { next: address },
+    hidden,
     options,
     submit: ui.t.secondFactor.usePasskey,
     autofill: true,

@@ -100,8 +100,7 @@ it('a new passkey after any of 300 changes is refused, or is the user’s own; n
       expect([200, 422]).toContain(answer.status)
       if (answer.status !== 200) return
       token = String(answer.body.token)
-      // Nothing of an attestation is signed: a changed key is another key, of which nobody has the private part, and a blank after the
-      // JSON changes nothing. The id alone names the passkey.
+      // Nothing signs a new passkey. A changed key is another key, and nobody has its private part. The id alone names the passkey.
       expect(field).not.toBe('id')
       await service.sql`delete from app.factors where user_id = ${user.id} and kind = 'passkey'`
     }),

@@ -3,7 +3,7 @@ import { html } from '#web/http/html.ts'
 import { proofOf } from '#web/http/me.ts'
 import { page, type PageContext } from '#web/http/page.ts'
 import { assertionOf, passkeyOptions } from '#web/http/passkey.ts'
-import { optional } from '#web/http/query.ts'
+import { optional, present } from '#web/http/query.ts'
 import { FormRefused, fieldMessage } from '#web/http/refusal.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import { codeOrRecoveryCode, field, form } from '#web/view/form.ts'
@@ -44,8 +44,7 @@ async function proofView(
   const { session, ownAddress, call } = context
   const options = proofOf(session) === 'password' ? null : await passkeyOptions(call, 'step-up')
   const { secondFactor: t } = context.t
-  const address = ownAddress(next ?? '')
-  const hidden: Readonly<Record<string, string>> = address === null ? {} : { next: address }
+  const hidden = present({ next: ownAddress(next ?? '') })
   return view({
     title: t.confirm,
     content: html`<p class="prose">${t.confirmText}</p>
