@@ -11,6 +11,8 @@ const METHODS = ['totp', 'passkey', 'recovery_code'] as const
 /** By what a user may prove a second factor. */
 export type FactorMethod = (typeof METHODS)[number]
 
+export const FactorMethods = v.pipe(v.array(v.picklist(METHODS)), v.examples([['totp', 'recovery_code']]))
+
 /** The secret of an open sign-in. It is no session token. */
 export const SignInToken = v.pipe(
   v.string(),
@@ -23,7 +25,7 @@ export const OwedFactor = v.object({
   second_factor: v.object({
     sign_in_token: SignInToken,
     expires_at: Timestamp,
-    methods: v.pipe(v.array(v.picklist(METHODS)), v.examples([['totp', 'recovery_code']])),
+    methods: FactorMethods,
   }),
 })
 

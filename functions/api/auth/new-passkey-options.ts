@@ -16,7 +16,7 @@ export const newPasskeyOptions = endpoint({
   async handle({ call, principal, runtime }) {
     const { rpId } = passkeyParty(runtime)
     const { session, ticket, user } = principal
-    const passkeys = await ownPasskeys(call, ticket, { rpId, stepUpSeconds: runtime.config.factor.stepUpSeconds })
+    const { passkeys } = await ownPasskeys(call, ticket, { rpId, stepUpSeconds: runtime.config.factor.stepUpSeconds })
     const challenge = newChallenge(runtime.pepper, { purpose: 'registration', subject: session.id })
     const rp = { id: rpId, name: runtime.config.platform.name }
     const owner = { handle: userHandleOf(user.id), email: user.email, fullName: user.full_name }

@@ -12,6 +12,7 @@ import type { Limit } from '#shared/rate-limit/limit.ts'
 import type { RequestSource } from '#shared/schema/client.ts'
 import { deviceOf } from '#shared/schema/device.ts'
 import type { TokenHashes } from '#shared/secret/secret.ts'
+import type { FactorMethod } from './factor.ts'
 import { hexOf, type Refusable, type SteppedSession } from './factor-queries.ts'
 import { type PasskeyProof, passkeyValue, type StoredPasskey } from './passkey-value.ts'
 
@@ -51,16 +52,27 @@ export interface CredentialRow {
 export const passkeysOfSignIn = (call: Call, [token, previous]: TokenHashes, rpId: string): Promise<CredentialRow[]> =>
   call.repeatable<CredentialRow>`select * from app.passkeys_of_sign_in(${token}, ${previous}, ${rpId})`
 
-/** Returns the passkeys of the ticket's user that may be used here. Checks the step-up too, if `stepUpSeconds` is a number. */
-export const ownPasskeys = (
+/**
+ * Returns the passkeys of the ticket's user that may be used here, and by what the user may prove a second factor. Checks the step-up too, if
+ * `stepUpSeconds` is a number.
+ */
+export async function ownPasskeys(
   call: TicketRun,
   ticket: Ticket,
   { rpId, stepUpSeconds }: { rpId: string; stepUpSeconds: number | null },
-): Promise<CredentialRow[]> =>
-  ticket.present(
-    (bytes) => call<CredentialRow>`
-      select credential_id, transports from app.own_factors(${bytes}, ${rpId}, ${stepUpSeconds}) where kind = 'passkey' and usable`,
+): Promise<{ passkeys: readonly CredentialRow[]; methods: FactorMethod[] }> {
+  const rows = await ticket.present(
+    (bytes) => call<CredentialRow & { kind: string | null; usable: boolean; codes_left: number }>`
+      select kind, usable, codes_left, credential_id, transports from app.own_factors(${bytes}, ${rpId}, ${stepUpSeconds})`,
   )
+  const passkeys = rows.filter(({ kind, usable }) => kind === 'passkey' && usable)
+  const methods: readonly [FactorMethod, boolean][] = [
+    ['totp', rows.some(({ kind }) => kind === 'totp')],
+    ['passkey', passkeys.length > 0],
+    ['recovery_code', rows.some(({ codes_left: left }) => left > 0)],
+  ]
+  return { passkeys, methods: methods.flatMap(([method, has]) => (has ? [method] : [])) }
+}
 
 /** Creates a session by a passkey alone. Null: refused. */
 export async function signInByPasskey(

@@ -19,6 +19,12 @@ export interface OpenSignIn {
   readonly field: string
 }
 
+/** A passkey by which the person may step up, and whether they have an authenticator app, too. */
+export interface OwnPasskey {
+  readonly options: object
+  readonly hasApp: boolean
+}
+
 /** What a person proves their presence with: a code of their second factor, or the password if they have none. */
 export type Proof = 'code' | 'password'
 

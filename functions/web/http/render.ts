@@ -56,6 +56,7 @@ export function renderer(pages: readonly Page[], config: Config): { makeUi: Make
       // A page asks once. Of its forms, the one that was sent asks.
       return page === state.matched?.page && state.session !== null ? proofOf(state.session) : null
     },
+    ownPasskey: state.ownPasskey,
     ownAddress: own,
     wanted: own(state.query.get('next') ?? state.form?.get('next') ?? refusal?.values['next'] ?? ''),
     needs: { script: false, proof: false, passkey: null },

@@ -11,7 +11,7 @@ import { type CookieName, deleteCookie, readCookies } from '#web/http/cookies.ts
 import type { Language } from '#shared/schema/language.ts'
 import { languageOf } from '#web/http/language.ts'
 import { type MailLink, readLinks } from '#web/http/links.ts'
-import type { Me } from '#web/http/me.ts'
+import type { Me, OwnPasskey } from '#web/http/me.ts'
 import type { Page } from '#web/http/page.ts'
 import type { WebRuntime } from '#web/http/runtime.ts'
 
@@ -37,6 +37,8 @@ export interface WebState {
   /** The session token, or null when the browser sent no well-formed one. A step-up gives the session another. */
   token: string | null
   session: Me | null
+  /** The passkey that a form of the page may take as a proof. */
+  ownPasskey: OwnPasskey | null
   /** The links of mails that the browser opened, newest first. */
   readonly links: readonly MailLink[]
   /** The link that the page belongs to. */
@@ -88,6 +90,7 @@ export function beginPage(event: APIGatewayProxyEvent): WebState {
     form: null,
     token: TOKEN_PATTERN.test(cookies.get('session') ?? '') ? (cookies.get('session') ?? null) : null,
     session: null,
+    ownPasskey: null,
     links: readLinks(cookies),
     link: null,
     fromOurPage: false,

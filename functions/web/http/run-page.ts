@@ -7,16 +7,16 @@ import { parseQuery } from '#web/http/form-data.ts'
 import { languageAtSignIn } from '#web/http/language.ts'
 import { keepToken, linkOf, MALFORMED_LINK } from '#web/http/link.ts'
 import { namedLink, writeLinks } from '#web/http/links.ts'
-import { type Me, proofOf } from '#web/http/me.ts'
+import type { Me } from '#web/http/me.ts'
 import { keepOpenSignIn, openSignInOf } from '#web/http/open-sign-in.ts'
 import { isButton, type Page } from '#web/http/page.ts'
-import { passkeyOptions } from '#web/http/passkey.ts'
+import { ownPasskey } from '#web/http/passkey.ts'
 import { invalidForm, OldForm, oldForm, refusalOf } from '#web/http/refusal.ts'
 import { proofPage } from '#web/view/proof-page.ts'
 import type { MakeUi } from '#web/http/render.ts'
 import type { PageReply } from '#web/http/reply.ts'
 import { forgetSession, given, type WebState } from '#web/http/request.ts'
-import { stepUpBy } from '#web/http/step-up.ts'
+import { asksForCode, stepUpBy } from '#web/http/step-up.ts'
 import { takeToken } from '#web/http/session-token.ts'
 import { forgetTyped, typedHere } from '#web/http/typed.ts'
 import { UUID } from '#shared/schema/uuid.ts'
@@ -44,17 +44,18 @@ export async function runPage(state: WebState, running: Running): Promise<{ repl
     if (state.isOld) throw new OldForm()
     const form = parseForm(state)
     await stepUpBy(state, config)
-    const context = contextWith(form, await state.loading, interrupted(state))
+    const data = await state.loading
+    await findPasskey(state, running)
+    const context = contextWith(form, data, interrupted(state))
     const reply = await page.handle(context)
     if (page.method === 'POST' && (reply.kind !== 'view' || reply.status < 400)) forgetTyped(state)
-    await offerPasskey(context)
     return { reply, ui: context }
   } catch (error) {
     const refusal = error instanceof OldForm ? oldForm(state) : refusalOf(error, state)
     if (refusal === null || (page.method === 'GET' && page.again === null)) throw error
+    await findPasskey(state, running, refusal)
     const context = contextWith(null, undefined, refusal)
     const reply = await again(state, context, running)
-    await offerPasskey(context)
     const headers: Record<string, string> = { ...reply.headers }
     if (refusal.retryAfterSeconds !== null) headers['retry-after'] = String(refusal.retryAfterSeconds)
     return { reply: reply.kind === 'view' ? { ...reply, status: refusal.status, headers } : reply, ui: context }
@@ -63,10 +64,9 @@ export async function runPage(state: WebState, running: Running): Promise<{ repl
 
 type Context = Parameters<Page['handle']>[0]
 
-/** A form that owes a proof of presence takes a passkey, too, if the person has one. */
-async function offerPasskey({ needs, session, call }: Context): Promise<void> {
-  if (needs.proof && needs.passkey === null && session !== null && proofOf(session) === 'code')
-    needs.passkey = await passkeyOptions(call, 'step-up')
+/** Finds the passkey of the person, if a form of the page that is shown asks for a proof of the second factor. */
+async function findPasskey(state: WebState, { byRoute, config }: Running, refusal: Refusal | null = null) {
+  if (asksForCode(state, byRoute.values(), config, refusal)) state.ownPasskey = await ownPasskey(given(state.call))
 }
 
 function contextOf(state: WebState, { makeUi, config, query }: Running & { readonly query: unknown }) {

@@ -2,12 +2,13 @@ import type { Config } from '#shared/base/config.ts'
 import { ProblemError } from '#shared/client/client.ts'
 import { STEP_UP } from '#shared/client/step-up.ts'
 import { type Me, type Proof, proofOf } from '#web/http/me.ts'
-import type { Page } from '#web/http/page.ts'
+import { isButton, type Page } from '#web/http/page.ts'
 import { assertionOf } from '#web/http/passkey.ts'
 import { FormRefused, ProofRefused } from '#web/http/refusal.ts'
 import { given, type WebState } from '#web/http/request.ts'
 import { takeToken } from '#web/http/session-token.ts'
 import { TEXTS } from '#web/texts/texts.ts'
+import type { Refusal } from '#web/view/ui.ts'
 
 /** A form asks for a proof unless this much of the step-up is left, so that people have time to fill it in. */
 const LEFT_MS = 300_000
@@ -23,6 +24,20 @@ export function owedProof({ stepUp }: Page, me: Me | null, { factor, session }: 
   if (kind === 'again' && proof === 'code' && steppedUpAt <= signedInAt) return proof
   const lifetimeMs = factor.stepUpSeconds * 1000
   return steppedUpAt + lifetimeMs - Date.now() < Math.min(LEFT_MS, lifetimeMs / 2) ? proof : null
+}
+
+/** Whether a form of the page that is shown asks for a code. A page that says `step-up-required` asks in the form that was sent. */
+export function asksForCode(
+  { matched, session }: WebState,
+  pages: Iterable<Page>,
+  config: Config,
+  refusal: Refusal | null,
+): boolean {
+  if (session === null || proofOf(session) !== 'code') return false
+  if (refusal?.kind === 'step-up-required') return true
+  const { formAt } = given(matched).page
+  const forms = [...pages].filter((each) => each.method === 'POST' && each.formAt === formAt && !isButton(each))
+  return forms.some((each) => owedProof(each, session, config) !== null)
 }
 
 /** The fields of a form that prove presence, and what the API calls each. Who used a passkey may have typed half a code before. */

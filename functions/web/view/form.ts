@@ -176,14 +176,16 @@ export function proofFields(ui: Ui, to: string): Html | null {
           type: 'password',
           autocomplete: 'current-password',
         })
-      : html`${
-          ui.needs.passkey === null &&
-          passkeyPart(ui, {
-            name: 'proof_credential',
-            button: html`<button type="button" class="plain">${t.usePasskey}</button>`,
-          })
-        }${codeOrRecoveryCode(ui, 'proof_code', 'proof_recovery_code')}`
+      : html`${proofByPasskey(ui)}${codeOrRecoveryCode(ui, ui.ownPasskey?.hasApp === false ? null : 'proof_code', 'proof_recovery_code')}`
   }</fieldset>`
+}
+
+/** Nothing without a passkey, and on a page that asks for one in another form. */
+function proofByPasskey(ui: Ui): Html | null {
+  if (ui.ownPasskey === null || ui.needs.passkey !== null) return null
+  ui.needs.passkey = ui.ownPasskey.options
+  const button = html`<button type="button" class="plain">${ui.t.secondFactor.usePasskey}</button>`
+  return passkeyPart(ui, { name: 'proof_credential', button })
 }
 
 /** The part of a form that the script of view/enhance.ts shows where passkeys work: its button asks for one, and sends the form. */
@@ -204,13 +206,21 @@ export function passkeyPart(
 <div class="actions">${button}${back !== undefined && html` <a href="${back}">${common.cancel}</a>`}</div></div>`
 }
 
-/** A code of the authenticator app, or a recovery code instead. */
-export function codeOrRecoveryCode(ui: Ui, code: string, recoveryCode: string): Html {
+/** A code of the authenticator app, or a recovery code instead. With `code` null, which is for somebody without an app, only the latter. */
+export function codeOrRecoveryCode(ui: Ui, code: string | null, recoveryCode: string): Html {
   const { secondFactor: t } = ui.t
+  const recovery = field(ui, {
+    name: recoveryCode,
+    label: t.recoveryCode,
+    hint: t.recoveryHint,
+    autocomplete: 'off',
+    either: true,
+  })
+  if (code === null) return recovery
   const isOpen = errorsOf(ui, recoveryCode).length > 0
   return html`${field(ui, { name: code, label: t.code, hint: t.codeHint, autocomplete: 'one-time-code', either: true })}
 <details${isOpen && html` open`}><summary>${t.orRecoveryCode}</summary>
-${field(ui, { name: recoveryCode, label: t.recoveryCode, hint: t.recoveryHint, autocomplete: 'off', either: true })}
+${recovery}
 </details>`
 }
 

@@ -1,7 +1,7 @@
 import type { Config } from '#shared/base/config.ts'
 import type { Language } from '#shared/schema/language.ts'
 import type { Permission } from '#shared/identity/permissions.ts'
-import type { Me, Proof } from '#web/http/me.ts'
+import type { Me, OwnPasskey, Proof } from '#web/http/me.ts'
 import type { NavigationName, Texts } from '#web/texts/texts.ts'
 
 /** A page that the navigation of a shop leads to. */
@@ -28,6 +28,8 @@ export interface Ui {
   readonly bound: (to: string) => Readonly<Record<string, string>>
   /** Returns the proof of presence that a form sent there asks for, or null. */
   readonly proofFor: (to: string) => Proof | null
+  /** The passkey by which such a form takes the proof, too, or null. */
+  readonly ownPasskey: OwnPasskey | null
   /** Returns an address to go to next if it is one of ours, else null. */
   readonly ownAddress: (text: string) => string | null
   /** The page of ours that the person wanted before this one, from the field `next` of the query or of the form. Null for any other text. */

@@ -193,6 +193,17 @@ describe('a passkey', () => {
     expect((await service.request('POST /v1/auth/step-up/passkey-options', { token: user.token })).status).toBe(404)
   })
 
+  it('comes with what else the user may step up by', async () => {
+    const user = await newPasskeyUser(service)
+    const methods = async () =>
+      (await service.request('POST /v1/auth/step-up/passkey-options', { token: user.token })).body.methods
+    expect(await methods()).toEqual(['totp', 'passkey', 'recovery_code'])
+    await service.sql`delete from app.factors where id = ${user.factorId}`
+    expect(await methods()).toEqual(['passkey', 'recovery_code'])
+    await service.sql`update app.tokens set expires_at = now() where user_id = ${user.id} and purpose = 'recovery_code'`
+    expect(await methods()).toEqual(['passkey'])
+  })
+
   it('does not sign in a disabled user, and a reset of the password does not touch it', async () => {
     const user = await newPasskeyUser(service)
     await service.sql`update app.users set disabled_at = now() where id = ${user.id}`

@@ -53,11 +53,12 @@ async function newPasskeyPerson() {
   const browser = await signedIn(user.email, 1)
   await browser.open(BASE)
   await browser.submit(`${BASE}/passkey/start`)
+  const codes = codesOn(browser)
   const passkey = new Authenticator({ origin: WEB_ORIGIN })
   const setup_code = await mailedCode(user.email)
   const credential = JSON.stringify(passkey.create(optionsOn(browser)))
   await browser.submit(`${BASE}/passkey`, { name: 'Laptop', credential, setup_code })
-  return { ...user, browser, passkey }
+  return { ...user, browser, passkey, codes }
 }
 
 describe('a passkey as the first factor', () => {
@@ -222,6 +223,21 @@ describe('a person with a passkey', () => {
     await other.open('/account/confirm?next=%2Faccount%2Fsessions')
     await other.submit('/account/confirm', { credential: answerOn(other, passkey) })
     expect(other.page.body).toContain('<h1>Where you are signed in</h1>')
+  })
+
+  it('is asked for no code of an app that they do not have', async () => {
+    const { email, codes } = await newPasskeyPerson()
+    const browser = await signedIn(email, 60)
+    await browser.open('/account/confirm')
+    expect(browser.page.body).not.toContain('name="code"')
+    await browser.submit('/account/confirm', { recovery_code: '' })
+    expect(browser.page.body).toContain('<a href="#field-recovery_code">Recovery code: Fill this in.</a>')
+    await browser.open(`${BASE}/recovery-codes`)
+    expect(browser.page.body).not.toContain('name="proof_code"')
+    await browser.submit(`${BASE}/recovery-codes`)
+    expect([browser.page.status, browser.page.body.includes('name="proof_code"')]).toEqual([422, false])
+    await browser.submit(`${BASE}/recovery-codes`, { proof_recovery_code: codes[0] ?? '' })
+    expect(browser.page.body.match(/<li><code>/g)).toHaveLength(10)
   })
 
   it('adds another after a proof, without a setup code, and removes the first by the second', async () => {

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { html } from '#web/http/html.ts'
 import { proofOf } from '#web/http/me.ts'
 import { page, type PageContext } from '#web/http/page.ts'
-import { assertionOf, passkeyOptions } from '#web/http/passkey.ts'
+import { assertionOf, ownPasskey } from '#web/http/passkey.ts'
 import { optional, present } from '#web/http/query.ts'
 import { FormRefused, fieldMessage } from '#web/http/refusal.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
@@ -27,8 +27,12 @@ export const giveProof = page({
     recovery_code: { 'wrong-format': t.recoveryCodeFormat, 'wrong-code': t.wrongRecoveryCode },
   }),
   async handle({ form: { next, ...proofs }, session, call, takeToken, ownAddress, t }) {
-    const proof = Object.entries(proofs).find(([, value]) => (value ?? '').trim() !== '')
-    if (proof === undefined) throw new FormRefused(fieldMessage(proofOf(session), t.fieldErrors.required))
+    const fields = Object.entries(proofs)
+    const proof = fields.find(([, value]) => (value ?? '').trim() !== '')
+    if (proof === undefined) {
+      const [asked] = fields.find(([, value]) => value !== null) ?? [proofOf(session)]
+      throw new FormRefused(fieldMessage(asked, t.fieldErrors.required))
+    }
     const [name, sent] = proof
     const body = name === 'credential' ? { credential: assertionOf(sent, t) } : { [name]: sent }
     takeToken(await call('POST /v1/auth/step-up', { body }))
@@ -42,13 +46,13 @@ async function proofView(
   next: string | null,
 ): Promise<View> {
   const { session, ownAddress, call } = context
-  const options = proofOf(session) === 'password' ? null : await passkeyOptions(call, 'step-up')
+  const passkey = proofOf(session) === 'password' ? null : await ownPasskey(call)
   const { secondFactor: t } = context.t
   const hidden = present({ next: ownAddress(next ?? '') })
   return view({
     title: t.confirm,
     content: html`<p class="prose">${t.confirmText}</p>
-${options !== null && passkeyForm(context, { to: '/account/confirm', hidden, options, submit: t.usePasskey })}
+${passkey !== null && passkeyForm(context, { to: '/account/confirm', hidden, options: passkey.options, submit: t.usePasskey })}
 ${form(context, {
   to: '/account/confirm',
   hidden,
@@ -60,7 +64,7 @@ ${form(context, {
           type: 'password',
           autocomplete: 'current-password',
         })
-      : codeOrRecoveryCode(context, 'code', 'recovery_code'),
+      : codeOrRecoveryCode(context, passkey?.hasApp === false ? null : 'code', 'recovery_code'),
   submit: t.confirmSubmit,
   back: '/account',
 })}`,
