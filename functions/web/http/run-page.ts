@@ -45,7 +45,7 @@ export async function runPage(state: WebState, running: Running): Promise<{ repl
     const form = parseForm(state)
     await stepUpBy(state, config)
     const data = await state.loading
-    await findPasskey(state, running)
+    if (page.method === 'GET') await findPasskey(state, running)
     const context = contextWith(form, data, interrupted(state))
     const reply = await page.handle(context)
     if (page.method === 'POST' && (reply.kind !== 'view' || reply.status < 400)) forgetTyped(state)
