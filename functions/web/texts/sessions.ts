@@ -1,25 +1,4 @@
 const en = {
-  title: 'Where you are signed in',
-  caption: 'Your sessions',
-  text: 'End a session that you do not know, and change your password.',
-  device: 'Device',
-  shop: 'Shop',
-  none: 'No shop chosen',
-  begun: 'Signed in',
-  used: 'Last used',
-  current: 'This session',
-  end: 'End',
-  count: (count: number) => `${count} sessions`,
-  endOthers: 'End all other sessions',
-  endOthersTitle: 'End all other sessions?',
-  endOthersText: 'Every other browser and device has to sign in again. You stay signed in here.',
-  phone: 'Phone',
-  tablet: 'Tablet',
-  computer: 'Computer',
-  back: 'Your account',
-  otherDevice: 'Another program',
-  otherOnSystem: (system: string) => `Another program on ${system}`,
-  onSystem: (browser: string, system: string) => `${browser} on ${system}`,
   notices: {
     'other-session-ended': 'The session was ended.',
     'other-sessions-ended': 'Your other sessions were ended.',
@@ -27,32 +6,11 @@ const en = {
 }
 
 const es: typeof en = {
-  title: 'Dónde ha iniciado sesión',
-  caption: 'Sus sesiones',
-  text: 'Termine una sesión que no conozca y cambie su contraseña.',
-  device: 'Dispositivo',
-  shop: 'Tienda',
-  none: 'Ninguna tienda elegida',
-  begun: 'Inicio de sesión',
-  used: 'Último uso',
-  current: 'Esta sesión',
-  end: 'Terminar',
-  count: (count) => `${count} sesiones`,
-  endOthers: 'Terminar todas las demás sesiones',
-  endOthersTitle: '¿Terminar todas las demás sesiones?',
-  endOthersText:
-    'Los demás navegadores y dispositivos tendrán que iniciar sesión de nuevo. Aquí su sesión sigue abierta.',
-  phone: 'Teléfono',
-  tablet: 'Tableta',
-  computer: 'Computadora',
-  back: 'Su cuenta',
-  otherDevice: 'Otro programa',
-  otherOnSystem: (system) => `Otro programa en ${system}`,
-  onSystem: (browser, system) => `${browser} en ${system}`,
   notices: {
     'other-session-ended': 'Se terminó la sesión.',
     'other-sessions-ended': 'Se terminaron sus demás sesiones.',
   },
 }
 
+/** What the notices say of sessions. */
 export const sessions = { en, es }

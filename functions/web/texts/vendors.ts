@@ -1,30 +1,4 @@
 const en = {
-  title: 'Vendor accounts',
-  caption: 'Vendor accounts of the shop',
-  account: 'Account',
-  verified: 'Verified',
-  never: 'Not yet',
-  states: { verified: 'Verified', unverified: 'Not verified', revoked: 'Revoked' },
-  sync: 'Sync now',
-  verify: 'Verify',
-  replace: 'Replace key',
-  revoke: 'Revoke',
-  noneTitle: 'No vendor accounts yet',
-  none: 'Connect an account of a vendor. Then the catalog has its products and your prices.',
-  newTitle: 'Connect an account',
-  vendor: 'Vendor',
-  label: 'Label',
-  labelHint: 'What you call this account.',
-  number: 'Account number',
-  secret: 'API key or password',
-  secretHint: 'We store it encrypted, and never show it again.',
-  connect: 'Connect',
-  secretTitle: (account: string) => `Replace the key of ${account}`,
-  secretText: 'The vendor checks the new key first. Until then the old one stays in use.',
-  replaceConfirm: 'Replace the key',
-  revokeTitle: (account: string) => `Revoke ${account}?`,
-  revokeText: 'The stored key is erased, and cannot be restored. Orders and syncs with this account stop.',
-  revokeConfirm: 'Revoke and erase the key',
   navigation: { label: 'Vendor accounts', purpose: 'Connect vendors, and sync their catalogs.' },
   notices: {
     'vendor-connected': 'The vendor accepted the credentials. The account is connected.',
@@ -37,33 +11,6 @@ const en = {
 }
 
 const es: typeof en = {
-  title: 'Cuentas de proveedores',
-  caption: 'Cuentas de proveedores de la tienda',
-  account: 'Cuenta',
-  verified: 'Verificada',
-  never: 'Todavía no',
-  states: { verified: 'Verificada', unverified: 'Sin verificar', revoked: 'Revocada' },
-  sync: 'Sincronizar',
-  verify: 'Verificar',
-  replace: 'Sustituir la clave',
-  revoke: 'Revocar',
-  noneTitle: 'Todavía no hay cuentas de proveedores',
-  none: 'Conecte una cuenta de un proveedor. Así el catálogo tendrá sus productos y los precios de su tienda.',
-  newTitle: 'Conectar una cuenta',
-  vendor: 'Proveedor',
-  label: 'Etiqueta',
-  labelHint: 'Cómo llama usted a esta cuenta.',
-  number: 'Número de cuenta',
-  secret: 'Clave de API o contraseña',
-  secretHint: 'La guardamos cifrada y no la mostramos nunca más.',
-  connect: 'Conectar',
-  secretTitle: (account) => `Sustituir la clave de ${account}`,
-  secretText: 'El proveedor comprueba primero la clave nueva. Hasta entonces se usa la anterior.',
-  replaceConfirm: 'Sustituir la clave',
-  revokeTitle: (account) => `¿Revocar ${account}?`,
-  revokeText:
-    'Se borra la clave guardada y no se puede recuperar. Las compras y sincronizaciones con esta cuenta terminan.',
-  revokeConfirm: 'Revocar y borrar la clave',
   navigation: { label: 'Proveedores', purpose: 'Conecte proveedores y sincronice sus catálogos.' },
   notices: {
     'vendor-connected': 'El proveedor aceptó las credenciales. La cuenta está conectada.',
@@ -75,4 +22,5 @@ const es: typeof en = {
   },
 }
 
+/** What the navigation and notices say of vendor accounts. */
 export const vendors = { en, es }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { vendorAccounts } from '#infra/local/vendors/vendors.ts'
 import { deviceName } from '#web/pages/account/device.ts'
-import { TEXTS } from '#web/texts/texts.ts'
+import { sessionsPage } from '#web/texts/sessions-page.ts'
 import { startOfDay } from '#web/view/time.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { startWeb, type TestWeb } from '#tests/support/web.ts'
@@ -210,7 +210,7 @@ it.each([
   ],
   [null, 'Another program'],
 ])('names the device of %s', (agent, device) => {
-  expect(deviceName(agent, TEXTS.en.sessions)).toBe(device)
+  expect(deviceName(agent, sessionsPage.en)).toBe(device)
 })
 
 it.each([

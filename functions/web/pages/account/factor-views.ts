@@ -3,6 +3,7 @@ import { shopName } from '#shared/identity/shop-name.ts'
 import { type Html, html } from '#web/http/html.ts'
 import { present } from '#web/http/query.ts'
 import { type View, view } from '#web/http/reply.ts'
+import { sessionsPage } from '#web/texts/sessions-page.ts'
 import { setUp } from '#web/texts/set-up.ts'
 import { field, form } from '#web/view/form.ts'
 import { badge, confirmation, table } from '#web/view/parts.ts'
@@ -45,7 +46,7 @@ ${
 <h2>${t.passkeys}</h2><p class="prose">${t.passkeyText}</p>${start(t.addPasskey, `${BASE}/passkey/start`)}
 ${isOn && html`<h2>${t.codes}</h2><p><a href="${BASE}/recovery-codes">${t.newCodes}</a></p>`}
 ${shops.length > 0 && html`<h2>${t.requiredBy}</h2><ul>${shops.map(({ tenant, from }) => html`<li>${t.requiredFrom(shopName(tenant), absolute(context, from))}</li>`)}</ul>`}
-<div class="actions"><a href="/account">${context.t.sessions.back}</a></div>`,
+<div class="actions"><a href="/account">${sessionsPage[context.language].back}</a></div>`,
   })
 }
 

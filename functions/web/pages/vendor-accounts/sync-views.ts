@@ -5,6 +5,7 @@ import type { ShopUi } from '#web/http/page.ts'
 import { type View, view } from '#web/http/reply.ts'
 import { runPath, runsPath } from '#web/pages/vendor-accounts/sync.ts'
 import { syncRun } from '#web/texts/sync-run.ts'
+import { vendorPages } from '#web/texts/vendor-pages.ts'
 import { actionButton } from '#web/view/form.ts'
 import { numbersIn } from '#web/view/number.ts'
 import { badge, empty, paging, table } from '#web/view/parts.ts'
@@ -102,7 +103,7 @@ function next(ui: ShopUi, run: Run): Html {
   const accounts = shopPath(ui.session.tenant.slug, '/vendor-accounts')
   return html`<h2>${texts.nextTitle}</h2>
 ${run.status === 'succeeded' && ui.platform.links.length > 0 && html`<p>${texts.inCatalog}</p><ul>${ui.platform.links.map(({ name, url }) => html`<li><a href="${url}">${name}</a></li>`)}</ul>`}
-<div class="actions">${run.error === 'vendor-rejected' && run.vendor_account.status !== 'revoked' && html`<a class="button" href="${accounts}/${run.vendor_account_id}/secret">${ui.t.vendors.replaceConfirm}</a>`} ${run.vendor_account.status !== 'revoked' && actionButton(ui, { to: `${accounts}/${run.vendor_account_id}/sync`, label: texts.again })} <a href="${runsPath(ui.session.tenant.slug)}">${ui.t.sync.runs}</a> <a href="${accounts}">${texts.back}</a></div>`
+<div class="actions">${run.error === 'vendor-rejected' && run.vendor_account.status !== 'revoked' && html`<a class="button" href="${accounts}/${run.vendor_account_id}/secret">${vendorPages[ui.language].replaceConfirm}</a>`} ${run.vendor_account.status !== 'revoked' && actionButton(ui, { to: `${accounts}/${run.vendor_account_id}/sync`, label: texts.again })} <a href="${runsPath(ui.session.tenant.slug)}">${ui.t.sync.runs}</a> <a href="${accounts}">${texts.back}</a></div>`
 }
 
 /** What the account of a run is called, beside its vendor. */
