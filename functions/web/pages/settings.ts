@@ -1,17 +1,14 @@
 import * as v from 'valibot'
 import { ProblemError, type ReplyOf } from '#shared/client/client.ts'
-import { LOCALES } from '#shared/schema/language.ts'
 import { shopPath } from '#web/http/addresses.ts'
-import { html } from '#web/http/html.ts'
-import { page, type ShopUi } from '#web/http/page.ts'
+import { page } from '#web/http/page.ts'
 import { NoticeQuery } from '#web/http/query.ts'
-import { redirect, type View, view } from '#web/http/reply.ts'
-import { type Option, type OptionGroup, select } from '#web/view/choices.ts'
-import { field, form } from '#web/view/form.ts'
-import { kept } from '#web/view/kept.ts'
-import { zones } from '#web/view/zones.ts'
+import { redirect } from '#web/http/reply.ts'
 
-interface Shop {
+/** Few open this page, so a start of the function does not read its markup. */
+const views = () => import('#web/pages/settings-views.ts')
+
+export interface Shop {
   readonly body: ReplyOf<'GET /v1/tenant'>
   readonly etag: string
 }
@@ -22,7 +19,7 @@ export const showSettings = page({
   navigation: 'settings',
   query: NoticeQuery,
   load: ({ callWithEtag }) => callWithEtag('GET /v1/tenant'),
-  handle: async (context) => settingsView(context, context.data),
+  handle: async (context) => (await views()).settingsView(context, context.data),
 })
 
 /** The ETag of the form says which settings the person saw: a change of somebody else in between is not overwritten. */
@@ -43,68 +40,5 @@ export const changeSettings = page({
     }
     return redirect(shopPath(params.slug, '/settings'), { notice: 'settings-saved' })
   },
-  again: async (context) => settingsView(context, await context.callWithEtag('GET /v1/tenant')),
+  again: async (context) => (await views()).settingsView(context, await context.callWithEtag('GET /v1/tenant')),
 })
-
-const currencies = kept((language) => {
-  const names = new Intl.DisplayNames(language, { type: 'currency' })
-  return Intl.supportedValuesOf('currency').map((value) => ({ value, label: `${value} · ${names.of(value) ?? value}` }))
-})
-
-/** A value that the list does not have, such as an older name of a time zone, stays a choice. */
-const withPresent = (options: readonly Option[], present: string) =>
-  options.some(({ value }) => value === present) ? options : [{ value: present, label: present }, ...options]
-
-/** A value that no group has stays a choice. */
-const alone = (groups: readonly OptionGroup[], present: string): Option[] =>
-  groups.some(({ options }) => options.some(({ value }) => value === present))
-    ? []
-    : [{ value: present, label: present }]
-
-function settingsView(ui: ShopUi, { body: shop, etag }: Shop): View {
-  const { settings: texts } = ui.t
-  const { home, others } = zones(LOCALES[ui.language])
-  const groups = [
-    { label: texts.homeZones, options: home },
-    { label: texts.otherZones, options: others },
-  ]
-  /** What somebody else saved while the person typed another value. */
-  const hintOf = (name: 'legal_name' | 'timezone' | 'currency', hint?: string) => {
-    const isOther = ui.refusal?.kind === 'precondition-failed' && ui.refusal.values[name] !== shop[name]
-    const hints = [...(isOther ? [texts.savedMeanwhile(shop[name])] : []), ...(hint === undefined ? [] : [hint])]
-    return hints.length === 0 ? {} : { hint: hints.join(' ') }
-  }
-  return view({
-    title: texts.title,
-    content: html`${form(ui, {
-      to: shopPath(ui.session.tenant.slug, '/settings'),
-      hidden: { etag },
-      fields: [
-        field(ui, {
-          name: 'legal_name',
-          label: texts.name,
-          ...hintOf('legal_name'),
-          value: shop.legal_name,
-          autocomplete: 'off',
-        }),
-        select(ui, {
-          name: 'timezone',
-          label: texts.timezone,
-          ...hintOf('timezone', texts.timezoneHint),
-          value: shop.timezone,
-          options: alone(groups, shop.timezone),
-          groups,
-        }),
-        select(ui, {
-          name: 'currency',
-          label: texts.currency,
-          ...hintOf('currency', texts.currencyHint),
-          value: shop.currency,
-          options: withPresent(currencies(ui.language), shop.currency),
-        }),
-      ],
-      submit: texts.save,
-    })}
-<p><a href="${shopPath(ui.session.tenant.slug, '/settings/second-factor')}">${texts.secondFactor}</a></p>`,
-  })
-}

@@ -18,9 +18,6 @@ const en = {
   expires: 'Expires',
   resend: 'Send again',
   cancel: 'Cancel',
-  cancelConfirm: 'Cancel the invitation',
-  cancelTitle: (email: string) => `Cancel the invitation of ${email}?`,
-  cancelText: 'The link in the mail will no longer work. You can invite the person again later.',
   bounced: 'Could not be delivered',
   bouncedText:
     'This address did not accept our mail. Check the spelling. Cancel this invitation, and invite the right address.',
@@ -53,9 +50,6 @@ const es: typeof en = {
   expires: 'Caduca',
   resend: 'Enviar de nuevo',
   cancel: 'Cancelar',
-  cancelConfirm: 'Cancelar la invitación',
-  cancelTitle: (email) => `¿Cancelar la invitación de ${email}?`,
-  cancelText: 'El enlace del correo dejará de funcionar. Puede volver a invitar a la persona más tarde.',
   bounced: 'No se pudo entregar',
   bouncedText:
     'Esta dirección no aceptó nuestro correo. Revise si está bien escrita. Cancele esta invitación e invite a la dirección correcta.',

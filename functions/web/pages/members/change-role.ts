@@ -7,11 +7,10 @@ import { html } from '#web/http/html.ts'
 import { page, type ShopUi } from '#web/http/page.ts'
 import { optional } from '#web/http/query.ts'
 import { explained, isOwn, type ListedRole, type Member, nameOf } from '#web/pages/members/people.ts'
-import { lost } from '#web/pages/members/permitted.ts'
 import { redirect, type View, view } from '#web/http/reply.ts'
 import { radios } from '#web/view/choices.ts'
 import { form } from '#web/view/form.ts'
-import { confirmation, withQuery } from '#web/view/parts.ts'
+import { withQuery } from '#web/view/parts.ts'
 
 interface Found {
   readonly member: Member
@@ -32,7 +31,7 @@ export const chooseRole = page({
     const { data, query, session } = context
     const chosen = data.roles.find(({ code }) => code === query.to && code !== data.member.role.code)
     return isOwn(session, data.member) && chosen !== undefined
-      ? ownRoleView(context, data, chosen)
+      ? (await import('#web/pages/members/question-views.ts')).ownRoleView(context, data.member, chosen)
       : roleView(context, data)
   },
 })
@@ -75,23 +74,5 @@ ${form(ui, {
   submit: t.members.change,
   back,
 })}`,
-  })
-}
-
-function ownRoleView(ui: ShopUi, { member }: Found, chosen: ListedRole): View {
-  const { t, session, language } = ui
-  const to = shopPath(session.tenant.slug, `/members/${member.id}/role`)
-  const less = lost(t.roles, session.permissions, chosen.permissions)
-  return view({
-    title: t.members.ownRoleTitle(roleName(language, chosen)),
-    content: confirmation(ui, {
-      text: html`<p>${less.length === 0 ? t.members.losesNothing : t.members.loses}</p>
-${less.length > 0 && html`<ul class="abilities">${less.map((each) => html`<li>${each}</li>`)}</ul>`}
-<p>${t.members.othersGive}</p>`,
-      to,
-      hidden: { role: chosen.code },
-      label: t.members.changeOwn,
-      back: to,
-    }),
   })
 }

@@ -37,7 +37,10 @@ ${roleMatrix(ui, roles)}`,
   })
 }
 
-export function roleView(ui: ShopUi, { role, base }: { readonly role: ListedRole; readonly base: ListedRole | null }): View {
+export function roleView(
+  ui: ShopUi,
+  { role, base }: { readonly role: ListedRole; readonly base: ListedRole | null },
+): View {
   const texts = rolePages[ui.language]
   const list = shopPath(ui.session.tenant.slug, '/roles')
   const to = `${list}/${role.id}`
