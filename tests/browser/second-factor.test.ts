@@ -76,7 +76,7 @@ it.each([1280, 320])(
     const { text } = await mailTo(stack, email)
     await page.getByLabel('Setup code').fill(/\b[0-9A-Z]{4}-[0-9A-Z]{4}\b/.exec(text)?.[0] ?? '')
     await page.getByRole('button', { name: 'Finish' }).click()
-    expect(await page.getByRole('status').innerText()).toContain('The second step is on.')
+    expect(await page.getByRole('status').innerText()).toContain('Your authenticator app is set up.')
     const signOut = async () => {
       await page.context().clearCookies({ name: '__Host-tenantry' })
       await signIn(page, email)
@@ -98,7 +98,7 @@ it.each([1280, 320])(
     expect(other).not.toBe(uri)
     await page.getByLabel('Code', { exact: true }).fill(codeOf(other, -1))
     await page.getByRole('button', { name: 'Finish' }).click()
-    expect(await page.getByRole('status').innerText()).toContain('The new app is set up.')
+    expect(await page.getByRole('status').innerText()).toContain('Your authenticator app is set up.')
     await signOut()
     await page.getByLabel('Code').fill(codeOf(other))
     await page.getByRole('button', { name: 'Sign in' }).click()

@@ -35,9 +35,8 @@ const en = {
   confirmSubmit: 'Confirm',
   notices: {
     'recovery-code-used': 'You are signed in. That recovery code does not work again.',
-    'app-added': 'The second step is on. The next time you sign in, we ask for a code of your app.',
+    'app-added': 'Your authenticator app is set up. After your password, we ask for its code.',
     'passkey-added': 'The passkey was added. It signs you in without your password.',
-    'app-replaced': 'The new app is set up. The previous one no longer works.',
     'app-removed': 'It was removed. A passkey stays on your device until you delete it there.',
     'app-renamed': 'The name was saved.',
     'codes-renewed': 'Your new recovery codes work now.',
@@ -85,10 +84,8 @@ const es: typeof en = {
   confirmSubmit: 'Confirmar',
   notices: {
     'recovery-code-used': 'Ha iniciado sesión. Ese código de recuperación ya no sirve.',
-    'app-added':
-      'El segundo paso está activado. La próxima vez que inicie sesión, le pediremos un código de su aplicación.',
+    'app-added': 'Su aplicación de autenticación está configurada. Después de su contraseña, le pediremos su código.',
     'passkey-added': 'Se añadió la llave de acceso. Le permite iniciar sesión sin contraseña.',
-    'app-replaced': 'La aplicación nueva está configurada. La anterior ya no funciona.',
     'app-removed': 'Se quitó. Una llave de acceso sigue en su dispositivo hasta que la borre allí.',
     'app-renamed': 'Se guardó el nombre.',
     'codes-renewed': 'Sus códigos de recuperación nuevos ya funcionan.',

@@ -31,7 +31,7 @@ const en = {
   codesLow: 'Make new ones before you run out.',
   newCodes: 'Make new recovery codes',
   newPhone: 'Lost your phone, or have a new one?',
-  newPhoneText: 'Set up an app on the new phone. The app on the old phone stops working, and your recovery codes stay.',
+  anotherApp: 'An app that you set up before stops working, and your other sessions end. Your recovery codes stay.',
   setUpNew: 'Set up a new app',
   requiredBy: 'Shops that ask for a second step',
   requiredFrom: (shop: string, at: string) => `${shop}: from ${at}`,
@@ -98,8 +98,8 @@ const es: typeof en = {
   codesLow: 'Cree otros antes de que se acaben.',
   newCodes: 'Crear códigos de recuperación nuevos',
   newPhone: '¿Perdió su teléfono o tiene uno nuevo?',
-  newPhoneText:
-    'Configure una aplicación en el teléfono nuevo. La del teléfono anterior deja de funcionar y sus códigos de recuperación siguen siendo los mismos.',
+  anotherApp:
+    'Una aplicación que haya configurado antes deja de funcionar y sus demás sesiones terminan. Sus códigos de recuperación siguen siendo los mismos.',
   setUpNew: 'Configurar una aplicación nueva',
   requiredBy: 'Tiendas que piden un segundo paso',
   requiredFrom: (shop, at) => `${shop}: desde ${at}`,

@@ -58,7 +58,7 @@ describe('setting up an authenticator app', () => {
     expect([keyOn(browser), codesOn(browser)]).toEqual([secret, codes])
     const before = session(browser)
     await browser.submit(`${BASE}/app`, { code: codeNow(secret), setup_code: await mailedCode(user.email) })
-    expect(browser.page.body).toContain('The second step is on.')
+    expect(browser.page.body).toContain('Your authenticator app is set up.')
     expect(browser.page.body).toContain('10 recovery codes are left.')
     expect([await isLive(before), await isLive(session(browser)), await isLive(other.token)]).toEqual([
       false,
@@ -89,7 +89,7 @@ describe('setting up an authenticator app', () => {
     carries(`${BASE}/app`)
     carries(`${BASE}/setup-code`)
     await browser.submit(`${BASE}/app`, { code: codeNow(secret), setup_code: await mailedCode(user.email) })
-    expect(browser.page.body).toContain('The second step is on.')
+    expect(browser.page.body).toContain('Your authenticator app is set up.')
     expect(browser.page.body).toContain(`href="${wanted}"`)
   })
 
@@ -174,7 +174,7 @@ describe('a person with an app', () => {
     const secret = keyOn(browser)
     expect([secret.length, codesOn(browser), browser.page.body.includes('setup_code')]).toEqual([32, [], false])
     await browser.submit(`${BASE}/app`, { code: codeNow(secret) })
-    expect(browser.page.body).toContain('The new app is set up.')
+    expect(browser.page.body).toContain('Your authenticator app is set up.')
     expect(browser.page.body).toContain('8 recovery codes are left.')
     expect(await isLive(before)).toBe(false)
   })

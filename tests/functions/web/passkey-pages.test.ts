@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { COOKIES } from '#web/http/cookies.ts'
 import { Authenticator } from '#tests/support/authenticator.ts'
-import { newFactorUser, newUser } from '#tests/support/factor.ts'
+import { codeNow, newFactorUser, newUser } from '#tests/support/factor.ts'
 import { mintSession } from '#tests/support/minted-session.ts'
 import { PASSWORD } from '#tests/support/service.ts'
 import { type Browser, startWeb, type TestWeb, WEB_ORIGIN } from '#tests/support/web.ts'
@@ -259,6 +259,18 @@ describe('a person with a passkey', () => {
     expect(later.page.body).toContain('It was removed.')
     expect(later.page.body).not.toContain('Laptop')
   })
+})
+
+it('reads nothing of an old phone when they add their first app to a passkey', async () => {
+  const { browser } = await newPasskeyPerson()
+  await browser.open(BASE)
+  await browser.submit(`${BASE}/start`)
+  expect(browser.page.body).toContain('An app that you set up before stops working')
+  expect(browser.page.body).not.toMatch(/old phone|new phone/)
+  const [, key = ''] = /<code class="key">([A-Z2-7 ]+)</.exec(browser.page.body) ?? []
+  await browser.submit(`${BASE}/app`, { code: codeNow(key.replaceAll(' ', '')) })
+  expect(browser.page.body).toContain('Your authenticator app is set up. After your password, we ask for its code.')
+  expect(browser.page.body).not.toContain('no longer works')
 })
 
 describe('of several forms that need a proof, the one that was sent asks for it', () => {

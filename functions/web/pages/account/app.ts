@@ -36,10 +36,9 @@ export const addApp = page({
     setup_code: { 'wrong-format': t.setupFormat, 'wrong-code': t.wrongSetupCode },
   }),
   async handle({ form: { code, setup_code }, session, call, takeToken, wanted }) {
-    const isFirst = proofOf(session) === 'password'
-    const body = isFirst ? { code, setup_code: setup_code ?? '' } : { code }
+    const body = proofOf(session) === 'password' ? { code, setup_code: setup_code ?? '' } : { code }
     takeToken(await call('POST /v1/auth/factors/totp', { body }))
-    return redirect(withQuery(BASE, { next: wanted }), { notice: isFirst ? 'app-added' : 'app-replaced' })
+    return redirect(withQuery(BASE, { next: wanted }), { notice: 'app-added' })
   },
   again: (context) => againView(context),
 })

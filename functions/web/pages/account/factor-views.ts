@@ -40,7 +40,7 @@ ${isOn ? apps(context, data) : html`<p class="prose">${t.apps}</p>${start(t.setU
 ${
   // Before the passkeys: the first form of a page asks for the proof, and who lost a phone needs a new app first.
   hasApp
-    ? html`<h2>${t.newPhone}</h2><p class="prose">${t.newPhoneText}</p>${start(t.setUpNew)}`
+    ? html`<h2>${t.newPhone}</h2><p class="prose">${t.anotherApp}</p>${start(t.setUpNew)}`
     : isOn && html`<h2>${t.app}</h2>${start(t.setUp)}`
 }
 <h2>${t.passkeys}</h2><p class="prose">${t.passkeyText}</p>${start(t.addPasskey, `${BASE}/passkey/start`)}

@@ -28,7 +28,7 @@ export function appView(context: Ui & { readonly session: Me }, { secret, uri, r
   const heading = (text: string) => html`<h2>${t.step((steps += 1), text)}</h2>`
   return view({
     title: t.appTitle,
-    content: html`<p class="prose">${isFirst ? t.appText : t.newPhoneText}</p>
+    content: html`<p class="prose">${isFirst ? t.appText : t.anotherApp}</p>
 ${codes !== null && html`${heading(t.save)}<p class="prose">${t.saveText}</p>${codeList(codes)}`}
 ${heading(t.scan)}
 <p class="prose">${t.scanText}</p>
