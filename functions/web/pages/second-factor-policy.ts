@@ -3,7 +3,7 @@ import { ProblemError } from '#shared/client/client.ts'
 import { SECOND_FACTOR_POLICIES } from '#shared/identity/second-factor-policy.ts'
 import { shopPath } from '#web/http/addresses.ts'
 import { page } from '#web/http/page.ts'
-import { choiceOf } from '#web/http/query.ts'
+import { choiceOf, NoticeQuery } from '#web/http/query.ts'
 import { FormRefused } from '#web/http/refusal.ts'
 import { redirect } from '#web/http/reply.ts'
 import { GRACE_DAYS } from '#web/pages/grace-days.ts'
@@ -13,6 +13,7 @@ const views = () => import('#web/pages/policy-views.ts')
 export const showPolicy = page({
   route: 'GET /s/{slug}/settings/second-factor',
   access: { permission: 'company.write' },
+  query: NoticeQuery,
   load: ({ call }) => call('GET /v1/tenant'),
   handle: async (context) => (await views()).policyView(context, context.data),
 })
@@ -28,7 +29,7 @@ export const changePolicy = page({
       if (!(error instanceof ProblemError) || error.kind !== 'second-factor-required') throw error
       throw new FormRefused({ field: 'require', message: (await views()).notDone(language) })
     })
-    return redirect(shopPath(params.slug, '/settings'), { notice: 'factor-policy-saved' })
+    return redirect(shopPath(params.slug, '/settings/second-factor'), { notice: 'factor-policy-saved' })
   },
   again: async (context) => (await views()).policyView(context, await context.call('GET /v1/tenant')),
 })

@@ -43,6 +43,7 @@ describe('the page of the second-factor policy', () => {
     expect(offered(browser)).toEqual(['none checked', 'managers', 'everyone'])
     await browser.submit(at, { require: 'managers', grace_days: '7' })
     expect(browser.page.body).toContain('The second step is set.')
+    expect(browser.page.body).toContain('Asked of managers from')
     const [dates] = await web.service.sql`
       select second_factor_managers_from between now() + interval '6 days 23 hours' and now() + interval '7 days' as managers,
              second_factor_everyone_from as everyone from app.tenants where id = ${id}`
@@ -54,6 +55,19 @@ describe('the page of the second-factor policy', () => {
     await browser.submit(at, { require: 'none', grace_days: '14' })
     await browser.open(at)
     expect(offered(browser)).toEqual(['none checked', 'managers', 'everyone'])
+  })
+
+  it('says from when on the saved policy holds, in the time zone of the shop, also where an earlier date stays', async () => {
+    const { browser, id, at } = await newOwner(true)
+    await web.service.sql`
+      update app.tenants set timezone = 'Pacific/Kiritimati', second_factor_managers_from = '2024-01-01 12:00Z' where id = ${id}`
+    await browser.open(at)
+    await browser.submit(at, { require: 'everyone', grace_days: '14' })
+    expect(browser.page.body).toContain('The second step is set.')
+    expect(browser.page.body).toMatch(
+      /<dt>Asked of managers from<\/dt><dd><time[^>]* title="Jan 2, 2024, 2:00 AM GMT\+14/,
+    )
+    expect(browser.page.body).toContain('<dt>Asked of everyone from</dt>')
   })
 
   it('offers nobody who has no second factor to ask for one, and leads them to their own', async () => {
