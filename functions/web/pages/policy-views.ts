@@ -48,7 +48,8 @@ ${
         name: 'grace_days',
         label: t.days,
         hint: t.daysHint,
-        value: '14',
+        // A date that stands only moves earlier: the longest moves none.
+        value: policy.require === 'none' ? '14' : '30',
         options: GRACE_DAYS.map((value) => ({ value, label: t.after(Number(value)) })),
       }),
     ],

@@ -98,6 +98,23 @@ describe('the page of the second-factor policy', () => {
     expect(dates).toEqual({ managers: null, everyone: null })
   })
 
+  it('proposes 14 days at first, and then the days that leave the date that stands', async () => {
+    const { browser, id, at } = await newOwner(true)
+    const proposed = () => /<option value="(\d+)" selected>/.exec(browser.page.body)?.[1] ?? ''
+    const date = async () =>
+      (await web.service.sql`select second_factor_managers_from as at from app.tenants where id = ${id}`)[0]?.['at']
+    await browser.open(at)
+    expect(proposed()).toBe('14')
+    await browser.submit(at, { require: 'managers', grace_days: '30' })
+    const stands = await date()
+    await browser.open(at)
+    await browser.submit(at, { require: 'managers', grace_days: proposed() })
+    expect([await date(), stands]).toEqual([stands, expect.anything()])
+    await browser.submit(at, { require: 'none', grace_days: proposed() })
+    await browser.open(at)
+    expect(proposed()).toBe('14')
+  })
+
   it('refuses a choice that it does not offer at the field', async () => {
     const { browser, at } = await newOwner(true)
     await browser.open(at)
