@@ -355,7 +355,8 @@ comment on function app.select_tenant is
 -- Returns the memberships of the session's user in open tenants, which the session may select, and in suspended ones.
 create function app.tenants_of_session(p_ticket bytea)
   returns table (membership_id uuid, tenant_id uuid, slug text, legal_name text, status text,
-                 role_code text, role_label text, role_rank integer, selected_at text, second_factor_from timestamptz, is_two_factor boolean)
+                 role_code text, role_label text, role_rank integer, selected_at text, second_factor_from timestamptz, is_two_factor boolean,
+                 timezone text)
   language plpgsql stable security definer
   set search_path = pg_catalog, pg_temp
   set client_min_messages = warning
@@ -366,7 +367,8 @@ create function app.tenants_of_session(p_ticket bytea)
 begin
   return query
     select m.id, t.id, t.slug, t.legal_name::text, t.status, r.code, r.label::text, r.rank, m.selected_at::text,
-           app.second_factor_from(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions), s.second_factor_at is not null
+           app.second_factor_from(t.second_factor_managers_from, t.second_factor_everyone_from, r.permissions), s.second_factor_at is not null,
+           t.timezone
       from app.check_ticket(p_ticket, 'session') ticket
       join app.sessions s on s.id = ticket.session_id
       join app.users u on u.id = s.user_id and u.disabled_at is null

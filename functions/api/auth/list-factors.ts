@@ -5,6 +5,7 @@ import { endpoint } from '#shared/http/endpoint.ts'
 import { ok } from '#shared/http/reply.ts'
 import { Id } from '#shared/schema/id.ts'
 import { Timestamp } from '#shared/schema/timestamp.ts'
+import { Tenant } from '#shared/identity/tenant.ts'
 import { ownFactors, ownReset } from './factor-queries.ts'
 import { Factor } from './factor.ts'
 import { listTenants } from './session-queries.ts'
@@ -22,7 +23,12 @@ export const listFactors = endpoint({
   reply: v.object({
     data: v.array(Factor),
     recovery_codes: v.nullable(v.object({ left: Count, created_at: v.nullable(Timestamp) })),
-    required_by: v.array(v.object({ tenant: v.object({ id: Id, slug: Name, legal_name: Name }), from: Timestamp })),
+    required_by: v.array(
+      v.object({
+        tenant: v.object({ id: Id, slug: Name, legal_name: Name, timezone: Tenant.entries.timezone }),
+        from: Timestamp,
+      }),
+    ),
     reset: v.nullable(v.object({ requested_at: Timestamp, effective_at: v.nullable(Timestamp) })),
   }),
   async handle({ call, principal, runtime }) {
@@ -32,8 +38,8 @@ export const listFactors = endpoint({
     const data = rows.flatMap(({ codes_left: _left, codes_created_at: _at, ...row }) => (row.id === null ? [] : [row]))
     const codes = { left: first.codes_left, created_at: first.codes_created_at }
     const asking = (await listTenants(call, principal.ticket)).flatMap(
-      ({ tenant_id: id, slug, legal_name, second_factor_from: from }) =>
-        from === null ? [] : [{ tenant: { id, slug, legal_name }, from }],
+      ({ tenant_id: id, slug, legal_name, timezone, second_factor_from: from }) =>
+        from === null ? [] : [{ tenant: { id, slug, legal_name, timezone }, from }],
     )
     const reset = await ownReset(call, principal.ticket)
     return ok({ data, recovery_codes: data.length === 0 ? null : codes, required_by: asking, reset })

@@ -95,6 +95,7 @@ export interface TenantOption {
   readonly second_factor_from: string | null
   /** Whether this session has proven one. */
   readonly is_two_factor: boolean
+  readonly timezone: string
 }
 
 export const listTenants = (call: TicketRun, ticket: Ticket): Promise<TenantOption[]> =>

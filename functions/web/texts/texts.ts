@@ -60,6 +60,14 @@ export type NavigationName = With<'navigation'>
 /** The code of a notice that a page may show after a redirect: a key of `notices` of any subject. */
 export type Notice = { [Name in With<'notices'>]: keyof Subjects[Name]['notices'] }[With<'notices'>]
 
+/** The notices that say what was not done. They look like a refusal. */
+export const REFUSALS: ReadonlySet<Notice> = new Set([
+  'second-factor-required',
+  'draft-expired',
+  'sign-in-expired',
+  'no-factor-to-reset',
+])
+
 /** A notice, and what it names. */
 export interface GivenNotice {
   readonly code: Notice

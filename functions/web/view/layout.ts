@@ -5,7 +5,7 @@ import { type Html, html } from '#web/http/html.ts'
 import { LANGUAGES } from '#web/http/language.ts'
 import { linksFor } from '#web/http/navigation.ts'
 import type { About } from '#web/texts/notice-text.ts'
-import type { GivenNotice } from '#web/texts/texts.ts'
+import { type GivenNotice, REFUSALS } from '#web/texts/texts.ts'
 import type { View } from '#web/http/reply.ts'
 import { actionButton, errorSummary, hiddenFields } from '#web/view/form.ts'
 import { ENHANCE_FILE } from '#web/view/enhance.ts'
@@ -53,7 +53,7 @@ ${session !== null && navigation(ui, session, 'wide')}
 </header>
 <main id="main" tabindex="-1">
 ${secondFactorDue(ui, here)}
-${said !== null && html`<p class="notice" role="status" tabindex="-1" autofocus>${said}</p>`}
+${notice !== null && html`<p ${REFUSALS.has(notice.code) ? html`class="notice refused" role="alert"` : html`class="notice" role="status"`} tabindex="-1" autofocus>${said}</p>`}
 ${errorSummary(ui)}
 <h1>${title}</h1>
 ${content}

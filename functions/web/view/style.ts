@@ -39,6 +39,7 @@ main{flex:1;padding-block:2rem 3rem}
 .notice,.banner,.summary,.empty,.card{border:1px solid var(--line);border-radius:.5rem;background:var(--card);padding:1rem 1.25rem;margin:0 0 1.5rem}
 .banner{border-left:.35rem solid var(--warn);background:var(--warn-ground)}
 .notice{border-left:.35rem solid var(--good);background:var(--good-ground)}
+.refused{border-left-color:var(--bad);background:var(--bad-ground)}
 ul.notice{padding-left:2.25rem}
 .summary{border:2px solid var(--bad);background:var(--bad-ground)}
 .summary h2{margin-top:0}

@@ -225,9 +225,10 @@ describe('the policy of a tenant on second factors', () => {
     const remove = () => service.request(`DELETE /v1/auth/factors/${user.factorId}`, { token: user.token })
     await ask('everyone', 30)
     expectProblem(await remove(), 'last-factor')
+    await service.sql`update app.tenants set timezone = 'Pacific/Apia' where slug = ${slug}`
     const { body } = await service.request('GET /v1/auth/factors', { token: user.token })
     expect(body.data).toHaveLength(1)
-    expect(body.required_by).toMatchObject([{ tenant: { slug }, from: expect.any(String) }])
+    expect(body.required_by).toMatchObject([{ tenant: { slug, timezone: 'Pacific/Apia' }, from: expect.any(String) }])
     await service.sql`update app.tenants set status = 'suspended' where slug = ${slug}`
     const [kept] = await service.sql`update app.users set password_hash = null where id = ${user.id} returning id`
     expect(kept).toBeDefined()

@@ -69,7 +69,7 @@ const { paths, components } = JSON.parse(await readFile('functions/api/openapi/d
 const contentOf = (method: string, path: string) =>
   paths[path][method.toLowerCase()].responses['200'].content['application/json']
 
-/** Returns an example with markup in the place of every text. A form, a list of values or a pattern excludes markup. */
+/** Returns an example with markup in the place of every text. A form, a list of values, a pattern or a time zone excludes markup. */
 function withMarkup(value: any, schema: any): unknown {
   if (schema.$ref !== undefined) return withMarkup(value, components.schemas[schema.$ref.split('/').at(-1)])
   if (schema.anyOf !== undefined) return withMarkup(value, schema.anyOf[0])
@@ -78,7 +78,10 @@ function withMarkup(value: any, schema: any): unknown {
     return (schema.format ?? schema.enum ?? schema.const ?? schema.pattern) ? value : MARKUP
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, each]) => [name, withMarkup(each, schema.properties?.[name] ?? {})]),
+    Object.entries(value).map(([name, each]) => [
+      name,
+      name === 'timezone' ? each : withMarkup(each, schema.properties?.[name] ?? {}),
+    ]),
   )
 }
 

@@ -169,12 +169,15 @@ it('leads who is refused by a shop that asks for a second step to set one up, an
   const { sql } = web.service
   await sql`
     update app.users set password_hash = (select password_hash from app.users where email = 'sales@acme.test') where id = ${owner.userId}`
-  await sql`update app.tenants set second_factor_managers_from = now() where id = ${id}`
+  await sql`
+    update app.tenants set second_factor_managers_from = '2024-01-02 03:00Z', timezone = 'America/Chicago' where id = ${id}`
   const browser = web.browser()
   await browser.open(`/sign-in?next=${encodeURIComponent(`/s/${slug}/members`)}`)
   await browser.submit('/sign-in', { email: `owner@${slug}.test`, password: PASSWORD })
-  expect(browser.page.body).toContain('This shop asks for a second step. Set one up first.')
-  expect(browser.page.body).toContain('Shops that ask for a second step')
+  expect(browser.page.body).toMatch(
+    /<p class="notice refused" role="alert"[^>]*>This shop asks for a second step\. Set one up first\.</,
+  )
+  expect(browser.page.body).toContain(': from Jan 1, 2024, 9:00 PM CST</li>')
   expect(browser.page.body).not.toContain('href="/shops')
   expect(browser.hidden('/account/second-factor/start')).toHaveProperty('next', `/shops?next=%2Fs%2F${slug}%2Fmembers`)
   // As if they had set up an app in this session.
