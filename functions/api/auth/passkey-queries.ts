@@ -53,25 +53,26 @@ export const passkeysOfSignIn = (call: Call, [token, previous]: TokenHashes, rpI
   call.repeatable<CredentialRow>`select * from app.passkeys_of_sign_in(${token}, ${previous}, ${rpId})`
 
 /**
- * Returns the passkeys of the ticket's user that may be used here, and by what the user may prove a second factor. Checks the step-up too, if
- * `stepUpSeconds` is a number.
+ * Returns the passkeys of the ticket's user that may be used here, how many there are for any address of the front end, and by what the user
+ * may prove a second factor. Checks the step-up too, if `stepUpSeconds` is a number.
  */
 export async function ownPasskeys(
   call: TicketRun,
   ticket: Ticket,
   { rpId, stepUpSeconds }: { rpId: string; stepUpSeconds: number | null },
-): Promise<{ passkeys: readonly CredentialRow[]; methods: FactorMethod[] }> {
+): Promise<{ passkeys: readonly CredentialRow[]; count: number; methods: FactorMethod[] }> {
   const rows = await ticket.present(
     (bytes) => call<CredentialRow & { kind: string | null; usable: boolean; codes_left: number }>`
       select kind, usable, codes_left, credential_id, transports from app.own_factors(${bytes}, ${rpId}, ${stepUpSeconds})`,
   )
-  const passkeys = rows.filter(({ kind, usable }) => kind === 'passkey' && usable)
+  const own = rows.filter(({ kind }) => kind === 'passkey')
+  const passkeys = own.filter(({ usable }) => usable)
   const methods: readonly [FactorMethod, boolean][] = [
     ['totp', rows.some(({ kind }) => kind === 'totp')],
     ['passkey', passkeys.length > 0],
     ['recovery_code', rows.some(({ codes_left: left }) => left > 0)],
   ]
-  return { passkeys, methods: methods.flatMap(([method, has]) => (has ? [method] : [])) }
+  return { passkeys, count: own.length, methods: methods.flatMap(([method, has]) => (has ? [method] : [])) }
 }
 
 /** Creates a session by a passkey alone. Null: refused. */

@@ -100,7 +100,7 @@ describe('a further passkey', () => {
     expect(excludeCredentials).toEqual([{ type: 'public-key', id: authenticator.id, transports: ['internal'] }])
   })
 
-  it('is refused beside ten, and with the id of one that anybody has', async () => {
+  it('is refused beside ten, before and after a device makes it, and with the id of one that anybody has', async () => {
     const [user, other] = [await newFactorUser(service), await newPasskeyUser(service)]
     let { token } = user
     const add = async (authenticator: Authenticator) => {
@@ -108,9 +108,18 @@ describe('a further passkey', () => {
       return addPasskey(service, token, { credential })
     }
     expectProblem(await add(new Authenticator({ origin: ORIGIN, id: other.authenticator.id })), 'passkey-exists')
-    for (let passkeys = 0; passkeys < 10; passkeys += 1)
+    for (let passkeys = 0; passkeys < 9; passkeys += 1)
       token = (await add(new Authenticator({ origin: ORIGIN }))).body.token
-    expectProblem(await add(new Authenticator({ origin: ORIGIN })), 'factor-limit')
+    const tenth = new Authenticator({ origin: ORIGIN })
+    const options = await newPasskeyOptions(service, token)
+    token = (await add(tenth)).body.token
+    const credential = new Authenticator({ origin: ORIGIN }).create(options)
+    expectProblem(await addPasskey(service, token, { credential }), 'factor-limit')
+    // One that was made for another address counts.
+    await service.sql`
+      update app.factors set rp_id = 'elsewhere.test' where credential_id = ${Buffer.from(tenth.id, 'base64url')}`
+    const asked = await service.request('POST /v1/auth/factors/passkey-options', { token })
+    expectProblem(asked, 'factor-limit')
     expect((await list(token)).data).toHaveLength(11)
   })
 

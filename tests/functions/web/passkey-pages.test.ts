@@ -273,6 +273,27 @@ it('reads nothing of an old phone when they add their first app to a passkey', a
   expect(browser.page.body).not.toContain('no longer works')
 })
 
+it('says beside ten passkeys that one must go first, before the device makes another', async () => {
+  const { browser, id } = await newPasskeyPerson()
+  const limit = 'You have ten passkeys. Remove one first.'
+  await browser.open(`${BASE}/passkey`)
+  const credential = JSON.stringify(new Authenticator({ origin: WEB_ORIGIN }).create(optionsOn(browser)))
+  await web.service.sql`
+    insert into app.factors (id, user_id, kind, name, key_id, witness_hash, credential_id, public_key, algorithm, sign_count, rp_id, aaguid,
+                             backup_eligible, backed_up)
+    select gen_random_uuid(), user_id, kind, n::text, key_id, witness_hash, sha256(convert_to(n || id::text, 'UTF8')), public_key, algorithm,
+           sign_count, rp_id, aaguid, backup_eligible, backed_up
+      from app.factors, generate_series(2, 10) n where user_id = ${id}`
+  const late = await browser.submit(`${BASE}/passkey`, { name: 'Phone', credential })
+  expect([late.status, late.body.includes(limit), optionsOn(browser)]).toEqual([422, true, null])
+  const reloaded = await browser.open(`${BASE}/passkey`)
+  expect([reloaded.status, reloaded.body.includes(limit), optionsOn(browser)]).toEqual([422, true, null])
+  await browser.open(BASE)
+  await browser.submit(`${BASE}/passkey/start`)
+  expect(browser.page.status).toBe(422)
+  expect(browser.page.body).toMatch(new RegExp(`<li>${limit}</li>[^]*<h1>Second step at sign-in</h1>[^]*Laptop`))
+})
+
 describe('of several forms that need a proof, the one that was sent asks for it', () => {
   const PROOF = /<fieldset class="proof">/
   const asks = ({ page }: Browser, to: string) =>
