@@ -80,10 +80,12 @@ async function finish(
     if (error instanceof ProblemError && error.kind === 'sign-in-expired') return startAgain(next)
     throw error
   }
-  const cookies = [forgetOpenSignIn(), ...languageAtSignIn]
   return home === null
-    ? redirect(withQuery('/account/second-factor', { next }), { notice: 'recovery-code-used', cookies })
-    : redirect(next ?? home, { cookies })
+    ? redirect(withQuery('/account/second-factor', { next }), {
+        notice: 'recovery-code-used',
+        cookies: languageAtSignIn,
+      })
+    : redirect(next ?? home, { cookies: languageAtSignIn })
 }
 
 /** The password opens another sign-in. */

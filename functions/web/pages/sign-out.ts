@@ -14,11 +14,11 @@ export const signOut = page({
   async handle({ form, call, firstLink }) {
     await call('DELETE /v1/auth/session')
     const link = form.continue === null ? null : firstLink(form.continue, form.named ?? '')
-    const session = [deleteCookie('session'), deleteCookie('csrf')]
+    const session = (['session', 'csrf', 'signIn'] as const).map(deleteCookie)
     const headers = { 'clear-site-data': '"cache"' }
     if (form.continue !== null && link !== null)
       return redirect(form.continue, { cookies: [...session, link], headers })
-    const cookies = [...session, ...(['form', 'link', 'typed', 'signIn'] as const).map(deleteCookie)]
+    const cookies = [...session, ...(['form', 'link', 'typed'] as const).map(deleteCookie)]
     return redirect('/sign-in', { notice: 'signed-out', cookies, headers })
   },
   again: async (context) =>

@@ -40,6 +40,8 @@ async function signedIn(email: string, minutes: 1 | 60): Promise<Browser> {
 
 const codesOn = ({ page }: Browser) => [...page.body.matchAll(/<li><code>([^<]+)</g)].map(([, code = '']) => code)
 
+const isSignedIn = ({ cookies }: Browser) => cookies.has(COOKIES.session.name)
+
 const isLive = async (token = '') => (await web.service.request('GET /v1/auth/session', { token })).status === 200
 
 async function mailedCode(email: string): Promise<string> {
@@ -183,6 +185,17 @@ describe('a person with a passkey', () => {
     expect([second.page.status, second.page.body.includes(WRONG)]).toEqual([422, true])
     await second.submit('/sign-in/second-factor', { credential: answerOn(second, passkey) })
     expect(second.page.body).toContain('<h1>Acme Print</h1>')
+  })
+
+  it('signs in by it, which forgets the unfinished sign-in of somebody else', async () => {
+    const { passkey } = await newPasskeyPerson()
+    const other = await newFactorUser(web.service)
+    const browser = web.browser()
+    await browser.signIn(other.email)
+    expect(browser.cookies.has(COOKIES.signIn.name)).toBe(true)
+    await browser.open('/sign-in')
+    await browser.submit('/sign-in/passkey', { credential: answerOn(browser, passkey) })
+    expect([isSignedIn(browser), browser.cookies.has(COOKIES.signIn.name)]).toEqual([true, false])
   })
 
   it('is refused at the form by a wrong answer or a second use, with one text and a new challenge', async () => {

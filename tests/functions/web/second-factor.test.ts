@@ -142,6 +142,26 @@ it('owes the second factor again after a sign-out, which leaves no cookie but th
   expect([session(browser), browser.cookies.has(COOKIES.signIn.name)]).toEqual([undefined, true])
 })
 
+it('is forgotten when somebody without a second factor signs in', async () => {
+  const user = await newUser()
+  const browser = await owing(user.email)
+  expect(browser.cookies.has(COOKIES.signIn.name)).toBe(true)
+  await browser.signIn('sales@acme.test')
+  expect([session(browser) === undefined, browser.cookies.has(COOKIES.signIn.name)]).toEqual([false, false])
+})
+
+it('is forgotten by the sign-out that leads back to the link of somebody else', async () => {
+  const user = await newUser()
+  const tab = await owing(user.email)
+  await web.service.request('POST /v1/auth/password/forgot', { body: { email: user.email } })
+  const browser = await web.signedIn('sales@acme.test')
+  browser.cookies.set(COOKIES.signIn.name, tab.cookies.get(COOKIES.signIn.name) ?? '')
+  await browser.open(`/reset-password?token=${await web.service.mail.tokenFor(user.email)}`)
+  await browser.submit('/sign-out', { continue: '/reset-password' })
+  expect(browser.page.body).toContain('name="password"')
+  expect([session(browser), browser.cookies.has(COOKIES.signIn.name)]).toEqual([undefined, false])
+})
+
 it('keeps the cookies of a session after a late 401, and the sign-in deletes them if the API refuses them too', async () => {
   const user = await newUser()
   const browser = web.browser()
