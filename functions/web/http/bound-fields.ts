@@ -10,7 +10,8 @@ export function formPages(pages: readonly Page[]): (to: string) => Page {
   const forms = pages
     .filter(({ method }) => method === 'POST')
     .map((page) => ({ page, pattern: addressPattern(page.path) }))
-  return (to) => {
+  return (address) => {
+    const [to = ''] = address.split('?', 1)
     const page = forms.find(({ page: { path }, pattern }) => path === to || pattern.test(to))?.page
     if (page === undefined) throw new Error('a form is sent to no page')
     return page

@@ -15,5 +15,5 @@ export const returnAddress = (state: WebState): string | null => {
   if (state.matched === null) return null
   return state.matched.page.method === 'GET'
     ? withQuery(state.path, Object.fromEntries(state.query))
-    : withQuery(formAddress(state), { next: state.form?.get('next') })
+    : withQuery(formAddress(state), { next: state.form?.get('next') ?? state.query.get('next') })
 }

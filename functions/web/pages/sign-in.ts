@@ -9,6 +9,7 @@ import { redirect, type View, view } from '#web/http/reply.ts'
 import { goOn } from '#web/pages/sign-in-with.ts'
 import { assertionOf, passkeyOptions, passkeyRefused } from '#web/http/passkey.ts'
 import { field, form } from '#web/view/form.ts'
+import { withQuery } from '#web/view/parts.ts'
 import { passkeyForm } from '#web/view/passkey.ts'
 import type { Ui } from '#web/view/ui.ts'
 
@@ -48,18 +49,18 @@ export const signIn = page({
 export const signInByPasskey = page({
   route: 'POST /sign-in/passkey',
   access: 'anyone',
-  form: v.object({ credential: v.string(), next: optional }),
+  form: v.object({ credential: v.string() }),
   formAt: '/sign-in',
-  async handle({ form, call, ownAddress, takeToken, languageAtSignIn, t }) {
+  async handle({ form, call, wanted, takeToken, languageAtSignIn, t }) {
     const body = { credential: assertionOf(form.credential, t) }
     const reply = await call('POST /v1/auth/login/passkey', { body }).catch((error: unknown) => {
       if (error instanceof ProblemError && error.status === 401) throw passkeyRefused(t)
       throw error
     })
     takeToken(reply)
-    return redirect(ownAddress(form.next ?? '') ?? '/', { cookies: languageAtSignIn })
+    return redirect(wanted ?? '/', { cookies: languageAtSignIn })
   },
-  again: async (context) => signInView(context, context.refusal?.values['next'] ?? null),
+  again: async (context) => signInView(context, context.wanted),
 })
 
 async function signInView(ui: Ui & { readonly call: Client['call'] }, next: string | null): Promise<View> {
@@ -85,8 +86,8 @@ async function signInView(ui: Ui & { readonly call: Client['call'] }, next: stri
 ${
   options !== null &&
   passkeyForm(ui, {
-    to: '/sign-in/passkey',
-    hidden,
+    // After a refusal, the address of the form is that of the page.
+    to: withQuery('/sign-in/passkey', hidden),
     options,
     submit: ui.t.secondFactor.usePasskey,
     autofill: true,

@@ -174,7 +174,7 @@ describe('a person with a passkey', () => {
     const alone = web.browser()
     await alone.open('/sign-in?next=%2Faccount%2Fsessions')
     expect(optionsOn(alone).allowCredentials).toEqual([])
-    await alone.submit('/sign-in/passkey', { credential: answerOn(alone, passkey) })
+    await alone.submit('/sign-in/passkey?next=%2Faccount%2Fsessions', { credential: answerOn(alone, passkey) })
     expect(alone.page.body).toContain('<h1>Where you are signed in</h1>')
     const second = web.browser()
     await second.signIn(email)
@@ -335,6 +335,21 @@ describe('of several forms that need a proof, the one that was sent asks for it'
     await browser.submit(`${BASE}/start`, { proof_credential: answerOn(browser, passkey) })
     expect(browser.page.body).toContain('<h1>Set up your authenticator app</h1>')
   })
+})
+
+it('keeps the wanted page when somebody opens the address of the refused form again', async () => {
+  const browser = web.browser()
+  const next = '?next=%2Faccount%2Fsessions'
+  await browser.open(`/sign-in${next}`)
+  const refused = await browser.submit(`/sign-in/passkey${next}`, { credential: '{}' })
+  expect([refused.status, browser.hidden('/language')['next']]).toEqual([422, `/sign-in${next}`])
+  expect((await browser.request(`/sign-in/passkey${next}`)).location).toBe(`/sign-in${next}`)
+  await browser.submit(`/sign-in/passkey${next}`, { credential: '{}' })
+  expect(browser.page.status).toBe(422)
+  const evil = await browser.request('/sign-in/passkey?next=https://evil.test')
+  await browser.open(evil.location ?? '')
+  expect(browser.page.body).toContain('action="/sign-in/passkey"')
+  expect(browser.page.body).not.toContain('action="/sign-in/passkey?')
 })
 
 it('offers no passkey to a person without one', async () => {

@@ -4,7 +4,7 @@ import { countMetric } from '#shared/base/metrics.ts'
 import { Problem, unavailable } from '#shared/base/problem.ts'
 import { bareFailure, failurePage } from '#web/http/failure.ts'
 import { FormElsewhere } from '#web/http/form-elsewhere.ts'
-import { formAddress, returnAddress } from '#web/http/form-address.ts'
+import { returnAddress } from '#web/http/form-address.ts'
 import { TrailingSlash } from '#web/http/trailing-slash.ts'
 import { NoShop, OtherShop } from '#web/http/middleware/shop.ts'
 import { otherShop } from '#web/http/other-shop.ts'
@@ -22,7 +22,7 @@ export const pageFailures = (render: Render): WebMiddleware => ({
     const state = request.context.request
     try {
       if (error instanceof FormElsewhere) {
-        request.response = render(state, redirect(formAddress(state)))
+        request.response = render(state, redirect(returnAddress(state) ?? '/'))
         return
       }
       if (error instanceof TrailingSlash) {
