@@ -1,4 +1,5 @@
 import type { Config } from '#shared/base/config.ts'
+import { relyingParty } from '#shared/base/relying-party.ts'
 import type { ProxyResult } from '#shared/http/proxy-result.ts'
 import { setCookie } from '#web/http/cookies.ts'
 import { boundFields, formPages } from '#web/http/bound-fields.ts'
@@ -42,12 +43,14 @@ export function renderer(pages: readonly Page[], config: Config): { makeUi: Make
   const pageOf = formPages(pages)
   const own = ownAddress(pages)
   const destinations = destinationsOf(pages)
+  const hasPasskeys = relyingParty(config) !== null
   const makeUi: MakeUi = (state, refusal) => ({
     language: state.language,
     t: TEXTS[state.language],
     path: state.path,
     session: state.session,
     platform: config.platform,
+    hasPasskeys,
     destinations,
     bound: (to) => boundFields(state, pageOf(to)),
     proofFor: (to) => {

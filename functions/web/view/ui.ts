@@ -22,6 +22,8 @@ export interface Ui {
   readonly session: Me | null
   /** The name of the platform, and where its operator leads people. An empty address is none. */
   readonly platform: Config['platform']
+  /** Whether browsers make passkeys at the address of the front end. */
+  readonly hasPasskeys: boolean
   /** The pages that the navigation of a shop leads to, for every permission. */
   readonly destinations: readonly Destination[]
   /** Returns the hidden fields that bind a form to its session or browser, its person and its link. Throws when no form may be sent there. */

@@ -352,6 +352,22 @@ it('keeps the wanted page when somebody opens the address of the refused form ag
   expect(browser.page.body).not.toContain('action="/sign-in/passkey?')
 })
 
+it('offers to add a passkey only where browsers make one: not at an IP address', async () => {
+  const { token } = await newFactorUser(web.service)
+  const start = `action="${BASE}/passkey/start"`
+  for (const [address, offers] of [
+    [WEB_ORIGIN, true],
+    ['http://127.0.0.1:3001', false],
+    ['http://[::1]:3001', false],
+  ] as const) {
+    const { browser } = await startWeb({ service: web.service, env: { WEB_BASE_URL: address } })
+    const opened = browser()
+    opened.cookies.set(COOKIES.session.name, token)
+    const { status, body } = await opened.open(BASE)
+    expect([status, body.includes(start), body.includes('<h2>Passkeys</h2>')], address).toEqual([200, offers, offers])
+  }
+})
+
 it('offers no passkey to a person without one', async () => {
   const user = await newFactorUser(web.service)
   const browser = await signedIn(user.email, 60)

@@ -43,7 +43,7 @@ ${
     ? html`<h2>${t.newPhone}</h2><p class="prose">${t.anotherApp}</p>${start(t.setUpNew)}`
     : isOn && html`<h2>${t.app}</h2>${start(t.setUp)}`
 }
-<h2>${t.passkeys}</h2><p class="prose">${t.passkeyText}</p>${start(t.addPasskey, `${BASE}/passkey/start`)}
+${context.hasPasskeys && html`<h2>${t.passkeys}</h2><p class="prose">${t.passkeyText}</p>${start(t.addPasskey, `${BASE}/passkey/start`)}`}
 ${isOn && html`<h2>${t.codes}</h2><p><a href="${BASE}/recovery-codes">${t.newCodes}</a></p>`}
 ${shops.length > 0 && html`<h2>${t.requiredBy}</h2><ul>${shops.map(({ tenant, from }) => html`<li>${t.requiredFrom(shopName(tenant), absolute(context, from, tenant.timezone))}</li>`)}</ul>`}
 <div class="actions"><a href="/account">${sessionsPage[context.language].back}</a></div>`,
