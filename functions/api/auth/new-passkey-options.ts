@@ -20,7 +20,10 @@ export const newPasskeyOptions = endpoint({
   async handle({ call, principal, runtime }) {
     const { rpId } = passkeyParty(runtime)
     const { session, ticket, user } = principal
-    const { passkeys, count } = await ownPasskeys(call, ticket, { rpId, stepUpSeconds: runtime.config.factor.stepUpSeconds })
+    const { passkeys, count } = await ownPasskeys(call, ticket, {
+      rpId,
+      stepUpSeconds: runtime.config.factor.stepUpSeconds,
+    })
     if (count >= MAX_PASSKEYS) throw new Problem('factor-limit')
     const challenge = newChallenge(runtime.pepper, { purpose: 'registration', subject: session.id })
     const rp = { id: rpId, name: runtime.config.platform.name }
