@@ -6,7 +6,7 @@ type ChangeTexts = Readonly<Record<FactorChange, readonly [subject: string, sent
 const en: ChangeTexts = {
   'app-added': [
     'An authenticator app was added',
-    'An authenticator app was added. The password alone does not sign in any more.',
+    'An authenticator app was added. The password alone does not sign in any more. If it was not you, a new password does not remove it: ask an owner or an admin of your shop.',
   ],
   'app-replaced': [
     'Your authenticator app was replaced',
@@ -18,22 +18,22 @@ const en: ChangeTexts = {
   ],
   'passkey-added': [
     'A passkey was added',
-    'A passkey was added, which signs in without the password. The password alone does not sign in any more.',
+    'A passkey was added, which signs in without the password. The password alone does not sign in any more. If it was not you, a new password does not remove it: ask an owner or an admin of your shop.',
   ],
   'passkey-removed': ['A passkey was removed', 'A passkey was removed, and the other sessions were ended.'],
   'counter-back': [
     'A passkey may have been copied',
-    'A passkey was refused, because its counter went back: somebody may have copied it. Remove it on the page “Second step” of your account.',
+    'A passkey was refused, because its counter went back: somebody may have copied it. Remove it on the page “Second step at sign-in” of your account.',
   ],
   'codes-renewed': ['You have new recovery codes', 'New recovery codes were made. The previous ones no longer work.'],
   'codes-voided': [
     'Your recovery codes no longer work',
-    'The service has ended your recovery codes. Make new ones on the page “Second step” of your account.',
+    'The service has ended your recovery codes. Make new ones on the page “Second step at sign-in” of your account.',
   ],
   'code-used': ['A recovery code was used', 'One of the recovery codes was used. It does not work again.'],
   'few-codes': [
     'Few recovery codes are left',
-    'One of the recovery codes was used, and three or fewer are left. Make new ones on the page “Second step” of your account.',
+    'One of the recovery codes was used, and three or fewer are left. Make new ones on the page “Second step at sign-in” of your account.',
   ],
   'wrong-codes': [
     'A stranger may know your password',
@@ -53,7 +53,7 @@ const en: ChangeTexts = {
 const es: ChangeTexts = {
   'app-added': [
     'Se añadió una aplicación de autenticación',
-    'Se añadió una aplicación de autenticación. La contraseña sola ya no basta para entrar.',
+    'Se añadió una aplicación de autenticación. La contraseña sola ya no basta para entrar. Si no fue usted, una contraseña nueva no la quita: pida ayuda a un propietario o administrador de su tienda.',
   ],
   'app-replaced': [
     'Se sustituyó su aplicación de autenticación',
@@ -65,12 +65,12 @@ const es: ChangeTexts = {
   ],
   'passkey-added': [
     'Se añadió una llave de acceso',
-    'Se añadió una llave de acceso, que permite entrar sin contraseña. La contraseña sola ya no basta para entrar.',
+    'Se añadió una llave de acceso, que permite entrar sin contraseña. La contraseña sola ya no basta para entrar. Si no fue usted, una contraseña nueva no la quita: pida ayuda a un propietario o administrador de su tienda.',
   ],
   'passkey-removed': ['Se quitó una llave de acceso', 'Se quitó una llave de acceso y las demás sesiones se cerraron.'],
   'counter-back': [
     'Puede que alguien haya copiado una llave de acceso',
-    'Se rechazó una llave de acceso porque su contador retrocedió: puede que alguien la haya copiado. Quítela en la página «Segundo paso» de su cuenta.',
+    'Se rechazó una llave de acceso porque su contador retrocedió: puede que alguien la haya copiado. Quítela en la página «Segundo paso al iniciar sesión» de su cuenta.',
   ],
   'codes-renewed': [
     'Tiene códigos de recuperación nuevos',
@@ -78,12 +78,12 @@ const es: ChangeTexts = {
   ],
   'codes-voided': [
     'Sus códigos de recuperación ya no funcionan',
-    'El servicio ha anulado sus códigos de recuperación. Cree otros nuevos en la página «Segundo paso» de su cuenta.',
+    'El servicio ha anulado sus códigos de recuperación. Cree otros nuevos en la página «Segundo paso al iniciar sesión» de su cuenta.',
   ],
   'code-used': ['Se usó un código de recuperación', 'Se usó uno de los códigos de recuperación. No funciona otra vez.'],
   'few-codes': [
     'Quedan pocos códigos de recuperación',
-    'Se usó uno de los códigos de recuperación y quedan tres o menos. Cree otros nuevos en la página «Segundo paso» de su cuenta.',
+    'Se usó uno de los códigos de recuperación y quedan tres o menos. Cree otros nuevos en la página «Segundo paso al iniciar sesión» de su cuenta.',
   ],
   'wrong-codes': [
     'Puede que un extraño conozca su contraseña',

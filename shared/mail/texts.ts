@@ -128,7 +128,7 @@ const en: MailTexts = {
   secondFactorRequired: ({ account, platform, shop, from, asksNow }) => ({
     subject: `${shop} asks you for a second step`,
     paragraphs: [
-      `${asksNow ? 'Since' : 'From'} ${from}, ${shop} asks for a second step after the password: a code from an app on your phone.`,
+      `${asksNow ? 'Since' : 'From'} ${from}, ${shop} asks for a second step after the password: a code from an app on your phone, or a passkey.`,
       `The account ${account} of ${platform} has none yet. ${asksNow ? 'You can work in the shop again as soon as you have set it up.' : 'Set it up before then, or you cannot work in the shop until you have.'} It takes a few minutes.`,
     ],
     label: 'Set up the second step',
@@ -269,7 +269,7 @@ const es: MailTexts = {
   secondFactorRequired: ({ account, platform, shop, from, asksNow }) => ({
     subject: `${shop} le pide un segundo paso`,
     paragraphs: [
-      `${asksNow ? 'Desde el' : 'A partir del'} ${from}, ${shop} pide un segundo paso después de la contraseña: un código de una aplicación de su teléfono.`,
+      `${asksNow ? 'Desde el' : 'A partir del'} ${from}, ${shop} pide un segundo paso después de la contraseña: un código de una aplicación de su teléfono o una llave de acceso.`,
       `La cuenta ${account} de ${platform} aún no lo tiene. ${asksNow ? 'Podrá volver a trabajar en la tienda en cuanto lo configure.' : 'Configúrelo antes de esa fecha; si no, no podrá trabajar en la tienda hasta que lo haga.'} Solo lleva unos minutos.`,
     ],
     label: 'Configurar el segundo paso',

@@ -139,7 +139,7 @@ it('a person adds a passkey, signs in by it in two ways, proves their presence b
   await page.goto(SECOND_FACTOR)
   await page.getByRole('link', { name: 'Remove Work laptop' }).click()
   await page.getByRole('button', { name: 'Use a passkey' }).click()
-  await page.getByText('It was removed.').waitFor()
+  await page.getByText('The passkey was removed.').waitFor()
   expect(complaints).toEqual([])
 })
 

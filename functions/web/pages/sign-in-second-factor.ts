@@ -105,7 +105,7 @@ async function askView(context: Context, next: string | null, by: 'code' | 'reco
   return view({
     title: isCode ? texts.codeTitle : hasApp ? texts.recoveryTitle : texts.confirm,
     content: html`<p class="prose">${isCode ? texts.codeText(email) : hasApp || options === null ? texts.recoveryText(email) : texts.passkeyText(email)}</p>
-${options !== null && passkeyForm(context, { to: CODE, hidden, options, submit: texts.usePasskey })}
+${options !== null && html`<noscript><p>${texts.needsScripts}</p></noscript>${passkeyForm(context, { to: CODE, hidden, options, submit: texts.usePasskey })}`}
 ${form(context, {
   to: isCode ? CODE : RECOVERY,
   hidden,

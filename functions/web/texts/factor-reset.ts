@@ -1,6 +1,6 @@
 const en = {
   resetTitle: (name: string) => `Has ${name} lost the phone?`,
-  resetFirst: 'A recovery code signs the person in and sets up a new phone. Ask for those first.',
+  resetFirst: 'With two recovery codes, the person signs in and sets up a new phone. Ask for those first.',
   resetSure: (name: string) =>
     `Talk to ${name} before you go on, in person or at a number that you know already. Somebody else may ask in their name.`,
   resetWhat:
@@ -17,7 +17,7 @@ const en = {
 const es: typeof en = {
   resetTitle: (name) => `¿Perdió ${name} su teléfono?`,
   resetFirst:
-    'Con un código de recuperación, la persona inicia sesión y configura un teléfono nuevo. Pregunte primero por esos códigos.',
+    'Con dos códigos de recuperación, la persona inicia sesión y configura un teléfono nuevo. Pregunte primero por esos códigos.',
   resetSure: (name) =>
     `Hable con ${name} antes de seguir, en persona o en un número que ya conozca. Otra persona podría pedirlo en su nombre.`,
   resetWhat:

@@ -1,6 +1,6 @@
 const en = {
   title: 'Second step at sign-in',
-  text: 'Whoever is asked for a second step sets up an authenticator app, and enters its code after the password. A stolen password then opens nothing.',
+  text: 'Whoever is asked for a second step sets up an authenticator app or a passkey, and uses it after the password. A stolen password then opens nothing.',
   who: 'Who is asked for it',
   choices: {
     none: { label: 'Nobody', hint: 'People may still use it.' },
@@ -20,7 +20,7 @@ const en = {
 
 const es: typeof en = {
   title: 'Segundo paso al iniciar sesión',
-  text: 'A quien se le pide un segundo paso configura una aplicación de autenticación y escribe su código después de la contraseña. Así una contraseña robada no abre nada.',
+  text: 'A quien se le pide un segundo paso configura una aplicación de autenticación o una llave de acceso y la usa después de la contraseña. Así una contraseña robada no abre nada.',
   who: 'A quién se le pide',
   choices: {
     none: { label: 'A nadie', hint: 'Cada persona puede usarlo.' },

@@ -20,7 +20,9 @@ const en = {
   wrongRecoveryCode: 'That recovery code is wrong or was used already.',
   useCode: 'Use a code of my app',
   otherAccount: 'Sign in with another account',
-  noWay: 'No phone and no recovery code? Ask an owner or an admin of your shop.',
+  needsScripts: 'To use a passkey, allow scripts in your browser.',
+  noWay:
+    'No phone, no passkey and no recovery code? Ask an owner or an admin of your shop. If you are its only owner, ask the people who run the platform.',
   title: 'Second step at sign-in',
   askedFrom: (at: string) => `From ${at}, this shop asks you for a second step at sign-in.`,
   setOneUp: 'Set one up',
@@ -34,10 +36,12 @@ const en = {
   orRecoveryCode: 'I do not have my phone: use a recovery code',
   confirmSubmit: 'Confirm',
   notices: {
-    'recovery-code-used': 'You are signed in. That recovery code does not work again.',
+    'recovery-code-used':
+      'You are signed in. That recovery code does not work again. To set up a new phone, you need one more.',
     'app-added': 'Your authenticator app is set up. After your password, we ask for its code.',
     'passkey-added': 'The passkey was added. It signs you in without your password.',
-    'app-removed': 'It was removed. A passkey stays on your device until you delete it there.',
+    'app-removed': 'The app was removed.',
+    'passkey-removed': 'The passkey was removed. It stays on your device until you delete it there.',
     'app-renamed': 'The name was saved.',
     'codes-renewed': 'Your new recovery codes work now.',
     'setup-code-sent': 'We sent you a new setup code.',
@@ -69,7 +73,9 @@ const es: typeof en = {
   wrongRecoveryCode: 'Ese código de recuperación es incorrecto o ya se usó.',
   useCode: 'Usar un código de mi aplicación',
   otherAccount: 'Iniciar sesión con otra cuenta',
-  noWay: '¿Sin teléfono y sin código de recuperación? Pida ayuda a un propietario o administrador de su tienda.',
+  needsScripts: 'Para usar una llave de acceso, permita los scripts en su navegador.',
+  noWay:
+    '¿Sin teléfono, sin llave de acceso y sin código de recuperación? Pida ayuda a un propietario o administrador de su tienda. Si usted es su único propietario, pídala a quienes administran la plataforma.',
   title: 'Segundo paso al iniciar sesión',
   askedFrom: (at) => `A partir del ${at}, esta tienda le pedirá un segundo paso al iniciar sesión.`,
   setOneUp: 'Configurarlo',
@@ -83,10 +89,12 @@ const es: typeof en = {
   orRecoveryCode: 'No tengo mi teléfono: usar un código de recuperación',
   confirmSubmit: 'Confirmar',
   notices: {
-    'recovery-code-used': 'Ha iniciado sesión. Ese código de recuperación ya no sirve.',
+    'recovery-code-used':
+      'Ha iniciado sesión. Ese código de recuperación ya no sirve. Para configurar otro teléfono necesita uno más.',
     'app-added': 'Su aplicación de autenticación está configurada. Después de su contraseña, le pediremos su código.',
     'passkey-added': 'Se añadió la llave de acceso. Le permite iniciar sesión sin contraseña.',
-    'app-removed': 'Se quitó. Una llave de acceso sigue en su dispositivo hasta que la borre allí.',
+    'app-removed': 'Se quitó la aplicación.',
+    'passkey-removed': 'Se quitó la llave de acceso. Sigue en su dispositivo hasta que la borre allí.',
     'app-renamed': 'Se guardó el nombre.',
     'codes-renewed': 'Sus códigos de recuperación nuevos ya funcionan.',
     'setup-code-sent': 'Le enviamos un código de configuración nuevo.',

@@ -1,6 +1,6 @@
 const en = {
   why: 'With a second step, a stolen password is not enough: you also enter a code that an app on your phone shows, or use a passkey.',
-  apps: 'You need an authenticator app on your phone. Any will do: Google Authenticator, Microsoft Authenticator, 1Password and others. You also need your email: we send you a setup code.',
+  apps: 'Set up an authenticator app on your phone, or a passkey. Any app will do: Google Authenticator, Microsoft Authenticator, 1Password and others. You also need your email: we send you a setup code.',
   setUp: 'Set up an app',
   passkey: 'Passkey',
   passkeys: 'Passkeys',
@@ -23,12 +23,15 @@ const en = {
   saveName: 'Save the name',
   remove: 'Remove',
   removeTitle: (name: string) => `Remove ${name}?`,
-  removeText:
-    'Your other sessions end. Without another second step, your password alone signs you in again, and your recovery codes no longer work.',
+  removeText: 'Your other sessions end.',
+  removeLast:
+    'It is your only second step: afterwards your password alone signs you in, and your recovery codes no longer work.',
   removeConfirm: 'Remove it',
   codes: 'Recovery codes',
   codesLeft: (left: number) => (left === 1 ? '1 recovery code is left.' : `${left} recovery codes are left.`),
   codesLow: 'Make new ones before you run out.',
+  codesNone:
+    'Make new ones while you have your app or passkey. Without both, ask an owner or an admin of your shop to reset your second step.',
   newCodes: 'Make new recovery codes',
   newPhone: 'Lost your phone, or have a new one?',
   anotherApp: 'An app that you set up before stops working, and your other sessions end. Your recovery codes stay.',
@@ -40,6 +43,7 @@ const en = {
     'Somebody asked to remove your second step and your password. The people who run the platform must confirm it.',
   resetStop: 'To stop it, open the link in our email, or sign in again with your second step.',
   goOn: 'Continue to the page that you wanted',
+  toShops: 'Go to your shops',
   appTitle: 'Set up your authenticator app',
   appText: 'When you finish, your password alone does not sign you in any more. Your other sessions end.',
   step: (number: number, text: string) => `${number}. ${text}`,
@@ -66,7 +70,7 @@ const en = {
 
 const es: typeof en = {
   why: 'Con un segundo paso, una contraseña robada no basta: usted escribe además un código que muestra una aplicación en su teléfono, o usa una llave de acceso.',
-  apps: 'Necesita una aplicación de autenticación en su teléfono. Sirve cualquiera: Google Authenticator, Microsoft Authenticator, 1Password y otras. También necesita su correo: le enviamos un código de configuración.',
+  apps: 'Configure una aplicación de autenticación en su teléfono o una llave de acceso. Sirve cualquier aplicación: Google Authenticator, Microsoft Authenticator, 1Password y otras. También necesita su correo: le enviamos un código de configuración.',
   setUp: 'Configurar una aplicación',
   passkey: 'Llave de acceso',
   passkeys: 'Llaves de acceso',
@@ -90,12 +94,15 @@ const es: typeof en = {
   saveName: 'Guardar el nombre',
   remove: 'Quitar',
   removeTitle: (name) => `¿Quitar ${name}?`,
-  removeText:
-    'Sus demás sesiones terminan. Sin otro segundo paso, su contraseña sola volverá a bastar para iniciar sesión y sus códigos de recuperación dejan de funcionar.',
+  removeText: 'Sus demás sesiones terminan.',
+  removeLast:
+    'Es su único segundo paso: después, su contraseña sola bastará para iniciar sesión y sus códigos de recuperación dejarán de funcionar.',
   removeConfirm: 'Quitar',
   codes: 'Códigos de recuperación',
   codesLeft: (left) => (left === 1 ? 'Queda 1 código de recuperación.' : `Quedan ${left} códigos de recuperación.`),
   codesLow: 'Cree otros antes de que se acaben.',
+  codesNone:
+    'Cree otros mientras tenga su aplicación o su llave de acceso. Sin ninguna de las dos, pida a un propietario o administrador de su tienda que restablezca su segundo paso.',
   newCodes: 'Crear códigos de recuperación nuevos',
   newPhone: '¿Perdió su teléfono o tiene uno nuevo?',
   anotherApp:
@@ -108,6 +115,7 @@ const es: typeof en = {
     'Alguien pidió quitar su segundo paso y su contraseña. Quienes administran la plataforma deben confirmarlo.',
   resetStop: 'Para impedirlo, abra el enlace de nuestro correo o inicie sesión otra vez con su segundo paso.',
   goOn: 'Continuar a la página que quería abrir',
+  toShops: 'Ir a sus tiendas',
   appTitle: 'Configure su aplicación de autenticación',
   appText: 'Cuando termine, su contraseña sola ya no bastará para iniciar sesión. Sus demás sesiones terminarán.',
   step: (number, text) => `${number}. ${text}`,

@@ -168,7 +168,10 @@ export function proofFields(ui: Ui, to: string): Html | null {
   if (proof === null) return null
   ui.needs.proof = true
   const { secondFactor: t } = ui.t
-  return html`<fieldset class="proof"><legend>${t.confirm}</legend>${
+  const code = ui.ownPasskey?.hasApp === false ? null : 'proof_code'
+  // The summary of errors links to the button where no field asks for the code.
+  if (code === null) ui.refusal?.labels.set('proof_code', t.usePasskey)
+  return html`<fieldset class="proof"${code === null && html` id="${idOf('proof_code')}" tabindex="-1"`}><legend>${t.confirm}</legend>${
     proof === 'password'
       ? field(ui, {
           name: 'proof_password',
@@ -176,7 +179,7 @@ export function proofFields(ui: Ui, to: string): Html | null {
           type: 'password',
           autocomplete: 'current-password',
         })
-      : html`${proofByPasskey(ui)}${codeOrRecoveryCode(ui, ui.ownPasskey?.hasApp === false ? null : 'proof_code', 'proof_recovery_code')}`
+      : html`${proofByPasskey(ui)}${codeOrRecoveryCode(ui, code, 'proof_recovery_code')}`
   }</fieldset>`
 }
 

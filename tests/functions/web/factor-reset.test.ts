@@ -71,6 +71,6 @@ it('tells who has neither phone nor recovery code whom to ask', async () => {
   await browser.open('/sign-in')
   await browser.submit('/sign-in', { email: user.email, password: PASSWORD })
   expect((await browser.open('/sign-in/recovery-code')).body).toContain(
-    'No phone and no recovery code? Ask an owner or an admin',
+    'No phone, no passkey and no recovery code? Ask an owner or an admin',
   )
 })

@@ -249,6 +249,8 @@ describe('a person with a passkey', () => {
     expect(browser.page.body).not.toContain('name="proof_code"')
     await browser.submit(`${BASE}/recovery-codes`)
     expect([browser.page.status, browser.page.body.includes('name="proof_code"')]).toEqual([422, false])
+    expect(browser.page.body).toContain('<a href="#field-proof_code">Use a passkey: Confirm that it is you</a>')
+    expect(browser.page.body).toContain('<fieldset class="proof" id="field-proof_code"')
     await browser.submit(`${BASE}/recovery-codes`, { proof_recovery_code: codes[0] ?? '' })
     expect(browser.page.body.match(/<li><code>/g)).toHaveLength(10)
   })
@@ -268,8 +270,9 @@ describe('a person with a passkey', () => {
     const [first] = await web.service.sql`select id from app.factors where user_id = ${id} and name = 'Laptop'`
     const later = await signedIn(email, 60)
     await later.open(`${BASE}/${first?.['id']}/remove`)
+    expect(later.page.body).not.toContain('It is your only second step')
     await later.submit(`${BASE}/${first?.['id']}/remove`, { proof_credential: answerOn(later, second) })
-    expect(later.page.body).toContain('It was removed.')
+    expect(later.page.body).toContain('The passkey was removed. It stays on your device until you delete it there.')
     expect(later.page.body).not.toContain('Laptop')
   })
 })
@@ -308,7 +311,7 @@ it('says beside ten passkeys that one must go first, before the device makes ano
 })
 
 describe('of several forms that need a proof, the one that was sent asks for it', () => {
-  const PROOF = /<fieldset class="proof">/
+  const PROOF = /<fieldset class="proof"/
   const asks = ({ page }: Browser, to: string) =>
     [...page.body.matchAll(/ action="([^"]*)"[^>]*>(.*?)<\/form>/gs)].some(
       ([, at, form = '']) => at === to && PROOF.test(form),

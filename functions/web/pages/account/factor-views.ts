@@ -33,8 +33,8 @@ export function factorsView(context: Ui, { data, recovery_codes: codes, required
   return view({
     title: context.t.secondFactor.title,
     content: html`${reset !== null && html`<p class="prose"><strong>${reset.effective_at === null ? t.resetWaits : t.resetOpen(absolute(context, reset.effective_at))}</strong> ${t.resetStop}</p>`}
-${codes !== null && html`<p>${badge(t.codesLeft(codes.left), codes.left > FEW_CODES ? 'plain' : 'warn')} ${codes.left <= FEW_CODES && t.codesLow}</p>`}
-${isOn && address !== null && html`<p><a class="button" href="${address}">${t.goOn}</a></p>`}
+${codes !== null && html`<p>${badge(t.codesLeft(codes.left), codes.left > FEW_CODES ? 'plain' : 'warn')} ${codes.left === 0 ? t.codesNone : codes.left <= FEW_CODES && t.codesLow}</p>`}
+${isOn && address !== null && html`<p><a class="button" href="${address}">${context.wanted === null ? t.toShops : t.goOn}</a></p>`}
 <p class="prose">${t.why}</p>
 ${isOn ? apps(context, data) : html`<p class="prose">${t.apps}</p>${start(t.setUp)}`}
 ${
@@ -43,7 +43,7 @@ ${
     ? html`<h2>${t.newPhone}</h2><p class="prose">${t.anotherApp}</p>${start(t.setUpNew)}`
     : isOn && html`<h2>${t.app}</h2>${start(t.setUp)}`
 }
-${context.hasPasskeys && html`<h2>${t.passkeys}</h2><p class="prose">${t.passkeyText}</p>${start(t.addPasskey, `${BASE}/passkey/start`)}`}
+${context.hasPasskeys && html`<h2>${t.passkeys}</h2><p class="prose">${t.passkeyText}</p><noscript><p class="prose">${t.noPasskeys}</p></noscript>${start(t.addPasskey, `${BASE}/passkey/start`)}`}
 ${isOn && html`<h2>${t.codes}</h2><p><a href="${BASE}/recovery-codes">${t.newCodes}</a></p>`}
 ${shops.length > 0 && html`<h2>${t.requiredBy}</h2><ul>${shops.map(({ tenant, from }) => html`<li>${t.requiredFrom(shopName(tenant), absolute(context, from, tenant.timezone))}</li>`)}</ul>`}
 <div class="actions"><a href="/account">${sessionsPage[context.language].back}</a></div>`,
@@ -97,13 +97,14 @@ export function nameView(ui: Ui, factor: Factor): View {
   })
 }
 
-export function removalView(ui: Ui, factor: Factor): View {
+export function removalView(ui: Ui, factor: Factor, isLast: boolean): View {
   const t = setUp[ui.language]
   return view({
     title: t.removeTitle(nameOf(ui, factor)),
     content: confirmation(ui, {
-      text: html`<p>${t.removeText}</p>`,
+      text: html`<p>${t.removeText} ${isLast && t.removeLast}</p>`,
       to: `${BASE}/${factor.id}/remove`,
+      hidden: { kind: factor.kind },
       label: t.removeConfirm,
       back: BASE,
     }),

@@ -26,7 +26,7 @@ export function passkeyView(
   return view({
     title: t.passkeyTitle,
     content: html`<p class="prose">${t.passkeyText}</p>
-<p data-without class="prose">${t.noPasskeys}</p>
+<p data-without class="prose">${t.noPasskeys} <a href="${withQuery(BASE, hidden)}">${context.t.common.cancel}</a></p>
 ${codes !== null && html`<p class="prose">${t.appText}</p><h2>${t.save}</h2><p class="prose">${t.saveText}</p>${codeList(codes)}`}
 ${passkeyForm(context, {
   to: `${BASE}/passkey`,

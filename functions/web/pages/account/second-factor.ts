@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { notFound } from '#shared/base/problem.ts'
 import type { ReplyOf } from '#shared/client/client.ts'
 import { page } from '#web/http/page.ts'
-import { NoticeQuery } from '#web/http/query.ts'
+import { NoticeQuery, optional } from '#web/http/query.ts'
 import { redirect } from '#web/http/reply.ts'
 import { unlessGone } from '#web/http/unless-gone.ts'
 import { withQuery } from '#web/view/parts.ts'
@@ -58,16 +58,18 @@ export const confirmFactorRemoval = page({
   route: `GET ${BASE}/{id}/remove`,
   access: 'session',
   load: ({ call }) => call('GET /v1/auth/factors'),
-  handle: async (context) => (await views()).removalView(context, ownFactor(context.data, context.params.id)),
+  handle: async (context) =>
+    (await views()).removalView(context, ownFactor(context.data, context.params.id), context.data.data.length === 1),
 })
 
 export const removeFactor = page({
   route: `POST ${BASE}/{id}/remove`,
   access: 'session',
   stepUp: 'DELETE /v1/auth/factors/{id}',
-  async handle({ params, call }) {
+  form: v.object({ kind: optional }),
+  async handle({ params, form, call }) {
     await unlessGone(call('DELETE /v1/auth/factors/{id}', { params: { id: params.id } }))
-    return redirect(BASE, { notice: 'app-removed' })
+    return redirect(BASE, { notice: form.kind === 'passkey' ? 'passkey-removed' : 'app-removed' })
   },
 })
 
