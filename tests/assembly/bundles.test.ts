@@ -42,7 +42,7 @@ const MAX_START_KILOBYTES: Readonly<Record<string, number>> = {
   // The digests of what the migrations make.
   migrate: 245,
   'rotate-password': 230,
-  // 253 kB before there was a second factor. It may add 14 kB, API keys 11 kB, and other pages 3 kB. It adds more: in exchange, the markup and the
+  // 253 kB before there was a second factor. It may add 14 kB, API keys 11 kB, and other pages 3 kB. The factor adds more: in exchange, the markup and the
   // texts of pages that few people open are compiled when somebody opens them.
   web: 281,
 }

@@ -21,7 +21,7 @@ export const passkeyRefused = ({ fieldErrors }: Texts): FormRefused =>
 export const assertionOf = (text: string | null, texts: Texts): Assertion => parsed(Assertion, text, texts)
 export const registrationOf = (text: string | null, texts: Texts): Registration => parsed(Registration, text, texts)
 
-/** Returns by which passkey of theirs the person steps up, or null: see `unlessNone`. */
+/** Returns the passkey by which the person may step up, or null: see `unlessNone`. */
 export async function ownPasskey(call: Client['call']): Promise<OwnPasskey | null> {
   const reply = await unlessNone(call('POST /v1/auth/step-up/passkey-options'))
   return reply && { options: reply.options, hasApp: reply.methods.includes('totp') }

@@ -1,5 +1,6 @@
-import { deleteCookie, setCookie } from '#web/http/cookies.ts'
+import { setCookie } from '#web/http/cookies.ts'
 import type { SignedIn } from '#web/http/me.ts'
+import { forgetOpenSignIn } from '#web/http/open-sign-in.ts'
 import type { WebState } from '#web/http/request.ts'
 
 /**
@@ -9,6 +10,6 @@ import type { WebState } from '#web/http/request.ts'
 export function takeToken(state: WebState, { token, csrf_token: csrfToken, session }: SignedIn): void {
   state.token = token
   state.setCookies.push(setCookie('session', token), setCookie('csrf', csrfToken))
-  if (state.cookies.has('signIn')) state.setCookies.push(deleteCookie('signIn'))
+  if (state.cookies.has('signIn')) state.setCookies.push(forgetOpenSignIn())
   if (state.session?.session.id === session.id) state.session = { ...state.session, session }
 }

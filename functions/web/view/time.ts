@@ -43,12 +43,11 @@ const formatOf = kept(
 /** Returns the time zone of the shop. Without a shop it is UTC. */
 const zoneOf = ({ session }: Place): string => session?.tenant?.timezone ?? 'UTC'
 
-const inZone = (place: Place, time: string, shape: Shape): string =>
-  formatOf(place.language, zoneOf(place), shape).format(new Date(time))
+const inZone = (place: Place, time: string, shape: Shape, timeZone = zoneOf(place)): string =>
+  formatOf(place.language, timeZone, shape).format(new Date(time))
 
 /** Returns a time with its day, in the time zone of the shop, or in another, which it names. */
-export const absolute = (place: Place, time: string, timeZone = zoneOf(place)): string =>
-  formatOf(place.language, timeZone, 'full').format(new Date(time))
+export const absolute = (place: Place, time: string, timeZone?: string): string => inZone(place, time, 'full', timeZone)
 
 /** Returns the day of a time in the time zone of the shop, in words: "Friday, November 27, 2026". */
 export const dayIn = (place: Place, time: string): string => inZone(place, time, 'day')
